@@ -8,7 +8,7 @@ use crate::map;
 use crate::pe::{PeOp, PeReply, PeRequest};
 use blocks::cpu::{AccessKind, Privilege};
 use isa::riscv::Load;
-use kernel::Cycle;
+use kernel::{Cycle, members};
 
 /// Cycles that an access to a slow peripheral of the cluster, or a character, stalls EX.
 /// Source: PsPIN RTL a49fec8, `periph_FIFO.sv`, `XBAR_PE`: request, arbitration, response, grant.
@@ -42,14 +42,14 @@ const MAX_TEXT: usize = 4096;
 impl Cluster {
     /// The operation of core `i` on the word at [`Hpu::next_address`].
     pub(super) fn word_op(&self, i: usize) -> PeOp {
-        let access = self.hpus[i].core.access();
+        let access = self.cores[i].core.access();
         let shift = access.addr % 4 * 8;
         match access.kind {
             AccessKind::Load(_) => PeOp::Load,
             AccessKind::Amo(amo) => PeOp::Amo { amo, operand: access.value },
             AccessKind::Store(width) => {
                 let ones = u32::MAX >> (32 - 8 * width.bytes());
-                if self.hpus[i].first_part.is_some() {
+                if self.cores[i].first_part.is_some() {
                     PeOp::Store { value: access.value >> (32 - shift), mask: ones >> (32 - shift) }
                 } else {
                     PeOp::Store { value: access.value << shift, mask: ones << shift }
@@ -73,20 +73,20 @@ impl Cluster {
 
     /// The word that core `i` requested was granted in cycle `granted`. The access is done, or its second half follows.
     pub(super) fn word_done(&mut self, i: usize, now: Cycle, granted: Cycle, word: u32) {
-        let access = self.hpus[i].core.access();
+        let access = self.cores[i].core.access();
         let shift = access.addr % 4 * 8;
         let crosses = access.addr % 4 + access.bytes() > 4 && !matches!(access.kind, AccessKind::Amo(_));
-        let raw = match (crosses, self.hpus[i].first_part) {
+        let raw = match (crosses, self.cores[i].first_part) {
             (true, None) => {
-                self.hpus[i].first_part = Some(word >> shift);
+                self.cores[i].first_part = Some(word >> shift);
                 self.fetch_behind_access(i, now);
-                return self.ask(i, now, granted + 1);
+                return self.request(i, now, granted + 1);
             }
             (true, Some(low)) => low | word << (32 - shift),
             (false, _) if matches!(access.kind, AccessKind::Amo(_)) => word,
             (false, _) => word >> shift,
         };
-        self.hpus[i].first_part = None;
+        self.cores[i].first_part = None;
         self.complete(i, now, granted, raw);
     }
 
@@ -95,7 +95,7 @@ impl Cluster {
         let own = map::L1_BASE + self.id * map::L1_STRIDE + map::CLUSTER_PERIPHERALS;
         let window = addr >> 20;
         let is_link = addr & 0x4000 != 0;
-        let is_mistaken = self.mistakes.peripherals_of_cluster_0_are_own && window == FIRST >> 20 && !is_link;
+        let is_mistaken = self.cores.mistakes.peripherals_of_cluster_0_are_own && window == FIRST >> 20 && !is_link;
         let is_beside = window == map::ALIAS_PERIPHERALS >> 20 || window == own >> 20 || is_mistaken;
         let is_link = is_beside && is_link;
         if !is_link {
@@ -108,7 +108,7 @@ impl Cluster {
         }
         if !self.is_permitted(i, addr, is_beside) {
             self.refuse(i, now);
-        } else if self.misaligned_amo_traps && self.hpus[i].is_misaligned_amo() {
+        } else if self.cores.misaligned_amo_traps && self.cores[i].is_misaligned_amo() {
             self.refuse_misaligned(i, now);
         } else if is_beside {
             if is_link { self.access_link(i, addr, now) } else { self.access_slow(i, addr, now) }
@@ -120,15 +120,15 @@ impl Cluster {
             self.word_done(i, now, now + UNMAPPED, 0);
         } else {
             let request = PeRequest { core: i as u32, addr: addr & !3, op: self.word_op(i) };
-            self.hpus[i].pe_request = Some((now, request));
-            self.hpus[i].wait = Wait::Pe;
+            self.cores[i].pe_request = Some((now, request));
+            self.cores[i].wait = Wait::Pe;
             self.pe_asking |= 1 << i;
         }
     }
 
     /// Physical memory protection outside the own L1. Machine mode may access everything.
     fn is_permitted(&self, i: usize, addr: u32, is_beside: bool) -> bool {
-        let Hpu { core, guard, first_part, .. } = &self.hpus[i];
+        let Hpu { core, guard, first_part, .. } = &self.cores[i];
         let access = core.access();
         core.privilege() == Privilege::Machine
             // If the first part was permitted, the second one is too. Registers on the link are checked for each part.
@@ -151,69 +151,36 @@ impl Cluster {
         };
         match (addr >> 14 & 0x3f, addr >> 10 & 0xf) {
             (1, 0) => {
-                let elw = self.hpus[i].core.access().kind == AccessKind::Load(Load::Elw);
+                let elw = self.cores[i].core.access().kind == AccessKind::Load(Load::Elw);
                 let reply = self.event_unit.access(i as u32, addr & 0x3ff, write, elw);
                 self.wake_sleepers(now);
                 match reply {
                     Reply::Value(value) => self.word_done(i, now, now, value),
-                    Reply::Sleep => self.hpus[i].wait = Wait::Event,
+                    Reply::Sleep => self.cores[i].wait = Wait::Event,
                 }
             }
             (1, 1) => self.access_dma(i, addr & 0x3c, write, now),
             (1, 2) => self.access_fifo(i, i, addr, write, now),
-            (1, 3) => self.access_fifo(i, (i + 1) % self.hpus.len(), addr, write, now),
+            (1, 3) => self.access_fifo(i, (i + 1) % self.cores.len(), addr, write, now),
             (1, 4) => self.access_driver(i, addr & 0x3fc, write, now),
-            _ => self.hpus[i].wait = Wait::Forever,
+            _ => self.cores[i].wait = Wait::Forever,
         }
-        if matches!(self.hpus[i].wait, Wait::Event | Wait::Fifo | Wait::Driver | Wait::Launch) {
+        if matches!(self.cores[i].wait, Wait::Event | Wait::Fifo | Wait::Driver | Wait::Launch) {
             self.fetch_behind_access(i, now);
         }
     }
 
     fn wake_sleepers(&mut self, now: Cycle) {
-        let woken = self.event_unit.take_woken();
-        for i in (0..self.hpus.len()).filter(|i| woken >> i & 1 != 0) {
-            if self.hpus[i].wait == Wait::Event {
-                self.hpus[i].wait = Wait::Access;
-                self.ready.add(i, now, now + WAKE);
-            }
+        for i in members(self.event_unit.take_woken().into()) {
+            self.cores.repeat(i as usize, Wait::Event, now, now + WAKE);
         }
     }
 
-    /// Core `i` reads its own inter-core FIFO or writes its neighbour's. All other accesses return the FIFO's fill
-    /// level.
+    /// Core `i` reads its own inter-core FIFO or writes its neighbour's.
     fn access_fifo(&mut self, i: usize, target: usize, addr: u32, write: Option<u32>, now: Cycle) {
-        let depth = self.inter_core_fifo;
-        let fifo = &mut self.hpus[target].fifo;
-        let word = match (addr & 0x3fc, write, target == i) {
-            (0, Some(word), false) => {
-                if fifo.len() == depth {
-                    self.hpus[i].wait = Wait::Fifo;
-                    return;
-                }
-                fifo.push_back(word);
-                self.retry_fifo(target, now);
-                0
-            }
-            (0, None, true) => match fifo.pop_front() {
-                Some(word) => {
-                    self.retry_fifo((i + self.hpus.len() - 1) % self.hpus.len(), now);
-                    word
-                }
-                None => {
-                    self.hpus[i].wait = Wait::Fifo;
-                    return;
-                }
-            },
-            _ => fifo.len() as u32,
-        };
-        self.word_done(i, now, now, word);
-    }
-
-    fn retry_fifo(&mut self, i: usize, now: Cycle) {
-        if self.hpus[i].wait == Wait::Fifo {
-            self.hpus[i].wait = Wait::Access;
-            self.ready.add(i, now, now + 1);
+        match self.cores.access_fifo(i, target, addr, write, now) {
+            Some(word) => self.word_done(i, now, now, word),
+            None => self.cores[i].wait = Wait::Fifo,
         }
     }
 
@@ -222,24 +189,23 @@ impl Cluster {
         let op = self.word_op(i);
         if is_public_dma(addr) {
             if self.public_launch.is_some() {
-                return self.ready.add(i, now, now + 1);
+                return self.cores.ready.add(i, now, now + 1);
             }
             if self.hold_public(Launcher::Core(i), addr & 0x3c, op) {
-                self.hpus[i].wait = Wait::Launch;
+                self.cores[i].wait = Wait::Launch;
                 return;
             }
         }
-        let is_settled = addr >> 10 & 0xf == CACHE_CONTROL && self.cache_is_settled(addr & 0xfc, written(op));
-        let word = match addr >> 10 & 0xf {
-            CACHE_CONTROL => match self.cache_register(addr & 0xfc, written(op), now) {
-                Some(word) => word,
-                None => return self.ready.add(i, now, now + 1),
+        let (word, extra) = match addr >> 10 & 0xf {
+            CACHE_CONTROL => match self.fetch.access(addr & 0xfc, written(op), now, &mut self.plan) {
+                Some(answer) => answer,
+                None => return self.cores.ready.add(i, now, now + 1),
             },
-            _ => self.slow_register(i as u32, addr, op, now),
+            _ => (self.slow_register(i as u32, addr, op, now), 0),
         };
         let over_the_bus = ![map::ALIAS_PERIPHERALS, FIRST].map(|at| at >> 20).contains(&(addr >> 20));
-        let more = Cycle::from(is_settled) + if over_the_bus { CLUSTER_BUS } else { 0 };
-        self.word_done(i, now, now + SLOW_PERIPHERAL + more, word);
+        let extra = extra + if over_the_bus { CLUSTER_BUS } else { 0 };
+        self.word_done(i, now, now + SLOW_PERIPHERAL + extra, word);
     }
 
     /// A register of the cluster's slow peripherals.
@@ -258,7 +224,7 @@ impl Cluster {
             },
             // The window of an optional accelerator, which the cluster does not have.
             4 => 0xdead_beef,
-            CACHE_CONTROL => self.cache_register(addr & 0xfc, write, now).unwrap_or(0),
+            CACHE_CONTROL => self.fetch.access(addr & 0xfc, write, now, &mut self.plan).map_or(0, |(word, _)| word),
             PUBLIC_DMA => {
                 let mut registers = self.public_dma;
                 let word = self.dma_register(&mut registers, addr & 0x3c, write, now);
@@ -271,21 +237,21 @@ impl Cluster {
     }
 
     fn put_character(&mut self, i: usize, now: Cycle) {
-        let character = self.hpus[i].core.access().value as u8;
-        let text = &mut self.hpus[i].text;
+        let character = self.cores[i].core.access().value as u8;
+        let text = &mut self.cores[i].text;
         if character != b'\n' && text.len() < MAX_TEXT {
             text.push(character);
             return;
         }
         self.end_line(i, now);
         if character != b'\n' {
-            self.hpus[i].text.push(character);
+            self.cores[i].text.push(character);
         }
     }
 
     /// Prints the current line of text of core `i`.
     pub(super) fn end_line(&mut self, i: usize, now: Cycle) {
-        let text = std::mem::take(&mut self.hpus[i].text);
+        let text = std::mem::take(&mut self.cores[i].text);
         self.console.borrow_mut().line(now, self.id, i as u32, &String::from_utf8_lossy(&text));
     }
 
@@ -294,10 +260,10 @@ impl Cluster {
         if self.pe_asking == 0 || !self.pe.0.has_room() {
             return;
         }
-        let waiting = (0..self.hpus.len()).filter(|&i| self.hpus[i].pe_request.is_some_and(|(since, _)| since < now));
+        let waiting = (0..self.cores.len()).filter(|&i| self.cores[i].pe_request.is_some_and(|(since, _)| since < now));
         let waiting = waiting.fold(0, |set, i| set | 1u64 << i);
         if let Some(i) = self.pe_turn.take(waiting) {
-            let (_, request) = self.hpus[i as usize].pe_request.take().expect("a core that asks");
+            let (_, request) = self.cores[i as usize].pe_request.take().expect("a core that asks");
             self.pe_asking &= !(1 << i);
             self.pe.0.send(request);
         }
@@ -308,7 +274,7 @@ impl Cluster {
         if self.pe.1.is_due(now)
             && let Some(PeReply { core, value }) = self.pe.1.take()
         {
-            let is_lost = self.mistakes.atomics_return_one && self.hpus[core as usize].is_read_and_write();
+            let is_lost = self.cores.mistakes.atomics_return_one && self.cores[core as usize].is_read_and_write();
             self.word_done(core as usize, now, now + 1, if is_lost { 1 } else { value });
         }
     }

@@ -1,12 +1,9 @@
 //! The switch of the instruction cache: the cache is off after reset, until boot code turns it on.
 
-use super::Cluster;
-use super::hpu::Hpu;
 use super::icache::LINE_BYTES;
 use crate::map::PROGRAM_BASE;
 use crate::params::IcacheParams;
-use crate::pe::LineRequest;
-use blocks::cpu::{FetchLines, Stop};
+use blocks::cpu::FetchLines;
 use kernel::Cycle;
 
 /// Cycles from the NIC's reset to that of the cluster: a synchronizer of four registers, and the first state of the
@@ -61,6 +58,11 @@ impl Caching {
         now >= self.serves_from && self.change.is_none_or(|(from, _)| now < from)
     }
 
+    /// Returns true if the cache is on, or off, and no change is pending or unanswered.
+    pub fn is_settled(&self, on: bool) -> bool {
+        self.change.is_none() && self.is_on == on && !self.was_changed
+    }
+
     /// A core writes the register that turns the cache on or off. Returns true if the change is done.
     pub fn turn(&mut self, on: bool, now: Cycle) -> bool {
         let is_done = self.change.is_none() && self.is_on == on;
@@ -84,7 +86,7 @@ impl Caching {
     }
 
     /// Returns true if the pending change happens in this cycle. It invalidates all lines.
-    fn changes(&mut self, now: Cycle, is_coming: bool) -> bool {
+    pub fn changes(&mut self, now: Cycle, is_coming: bool) -> bool {
         let Some((_, change)) = self.change.take_if(|&mut (from, _)| from <= now && !is_coming) else { return false };
         self.is_on = change != Change::Off;
         self.was_changed = change != Change::Flush;
@@ -105,8 +107,8 @@ impl Caching {
 
 /// The line that a core has fetched while the cache is off.
 pub(super) struct HeldLine {
-    addr: Option<u32>,
-    program_bytes: u32,
+    pub addr: Option<u32>,
+    pub program_bytes: u32,
 }
 
 impl FetchLines for HeldLine {
@@ -117,73 +119,6 @@ impl FetchLines for HeldLine {
 
     fn there(&self) -> &[u8] {
         &[]
-    }
-}
-
-impl Cluster {
-    pub(super) fn held_line(&self, i: usize) -> HeldLine {
-        HeldLine { addr: self.hpus[i].held_line, program_bytes: self.icache.program_bytes() }
-    }
-
-    /// Runs an instruction of core `i`. A jump fetches its target line again, even if the target is in the current
-    /// line.
-    #[cold]
-    pub(super) fn run_uncached(&mut self, i: usize, now: Cycle) -> Stop {
-        let held = self.held_line(i);
-        let Hpu { core, deadline, .. } = &mut self.hpus[i];
-        let (pc, retired) = (core.pc(), core.instructions());
-        let stop = core.run(&self.program, &held, (now + 1).min(*deadline));
-        if core.instructions() != retired && held.addr == Some(pc & !(LINE_BYTES - 1)) {
-            self.hpus[i].held_line = None;
-        }
-        stop
-    }
-
-    /// Delivers a line to the core that requested it, while the cache is off.
-    pub(super) fn deliver_line(&mut self, i: usize, addr: u32, now: Cycle) {
-        self.hpus[i].held_line = Some(addr);
-        self.line_is_there(i, now);
-    }
-
-    /// While the cache is off, requests a line from program memory in the cycle of the core's request.
-    pub(super) fn ask_uncached(&mut self, now: Cycle) {
-        if !self.caching.is_on
-            && self.caching.serves(now)
-            && let Some(addr) = self.refills.take_alone(|| self.lines.0.has_room())
-        {
-            self.totals.line_misses.add(1);
-            self.lines.0.send(LineRequest { addr });
-        }
-    }
-
-    /// Turns the cache on or off, or flushes it, when no line is in flight.
-    pub(super) fn switch_cache(&mut self, now: Cycle) {
-        if self.caching.changes(now, self.refills.is_coming()) {
-            self.icache.flush();
-            self.refills.forget();
-            self.plan_run_ahead();
-        }
-    }
-
-    /// Returns true if a write requests the state that the cache already has. The control unit takes one cycle to
-    /// detect that.
-    pub(super) fn cache_is_settled(&self, offset: u32, write: Option<u32>) -> bool {
-        let Some(value) = write else { return false };
-        offset == 0
-            && self.caching.change.is_none()
-            && self.caching.is_on == (value & 1 != 0)
-            && !self.caching.was_changed
-    }
-
-    /// Accesses a register of the cache's control unit; `None` while the unit does not answer.
-    pub(super) fn cache_register(&mut self, offset: u32, write: Option<u32>, now: Cycle) -> Option<u32> {
-        self.plan.do_all();
-        match (offset, write) {
-            (0, Some(value)) => self.caching.turn(value & 1 != 0, now).then_some(0),
-            (4, Some(value)) if value & 1 != 0 => self.caching.flush(now).then_some(0),
-            (0, None) => Some(self.caching.is_on.into()),
-            _ => Some(0),
-        }
     }
 }
 

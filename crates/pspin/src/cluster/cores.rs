@@ -1,115 +1,130 @@
-//! The cores of a cluster: how each runs and why it stops.
+//! The cores of a cluster, and the banks of L1 that they request.
 
-use super::Cluster;
 use super::hpu::{Hpu, Wait};
-use super::icache::CoreLines;
+use super::l1::L1;
 use super::ready::Ready;
-use blocks::cpu::{FetchLines, Stop};
-use isa::riscv::cause::INSTRUCTION_FAULT;
+use crate::params::{MAX_CORES, PspinParams, RtlMistakes};
+use crate::protocol::Region;
+use blocks::cpu::Program;
 use kernel::Cycle;
+use std::ops::{Index, IndexMut};
 
-impl Cluster {
-    /// The access of core `i` is answered with a grant in cycle `granted`. The core continues.
-    #[inline]
-    pub(super) fn complete(&mut self, i: usize, now: Cycle, granted: Cycle, raw: u32) {
-        self.hpus[i].core.complete(granted, raw);
-        self.advance(i, now);
+/// All HPUs with the calendar of their next actions.
+pub(super) struct Cores {
+    pub hpus: Vec<Hpu>,
+    pub ready: Ready,
+    /// For each core and the outside port, the bank of the own L1 of its current or last request.
+    pub banks: [u8; 2 * MAX_CORES],
+    /// An AMO to an address that is not a multiple of 4 ends in an exception.
+    pub misaligned_amo_traps: bool,
+    pub mistakes: RtlMistakes,
+    /// Words that an inter-core FIFO holds.
+    fifo_depth: usize,
+}
+
+impl Index<usize> for Cores {
+    type Output = Hpu;
+
+    #[inline(always)]
+    fn index(&self, i: usize) -> &Hpu {
+        &self.hpus[i]
     }
+}
 
-    /// Runs core `i` up to the first instruction that needs another component. Nearly always that is an access, and nothing
-    /// before it needs a check.
-    #[inline(never)]
-    pub(super) fn advance(&mut self, i: usize, now: Cycle) {
-        let Hpu { core, deadline, .. } = &mut self.hpus[i];
-        let horizon = self.plan.horizon(now).min(*deadline);
-        match core.run_ahead(&self.program, self.icache.there(), horizon) {
-            true => {
-                let at = core.time().max(now) + 1;
-                self.ask(i, now, at);
-            }
-            false => self.advance_carefully(i, now),
+impl IndexMut<usize> for Cores {
+    #[inline(always)]
+    fn index_mut(&mut self, i: usize) -> &mut Hpu {
+        &mut self.hpus[i]
+    }
+}
+
+impl Cores {
+    pub fn new(cluster: u32, params: &PspinParams) -> Self {
+        let n_cores = params.cluster.n_cores;
+        Cores {
+            hpus: (0..n_cores).map(|core| Hpu::new(cluster, core, params)).collect(),
+            ready: Ready::new(n_cores),
+            banks: [0; 2 * MAX_CORES],
+            misaligned_amo_traps: params.isolation.misaligned_amo_traps,
+            mistakes: params.rtl_mistakes,
+            fifo_depth: params.cluster.inter_core_fifo as usize,
         }
     }
 
-    /// Does the same for a core that has just run ahead as far as it could.
-    #[inline(never)]
-    pub(super) fn advance_carefully(&mut self, i: usize, now: Cycle) {
-        let stop = if self.caching.is_on() {
-            let Hpu { core, deadline, miss, held_line: held, .. } = &mut self.hpus[i];
-            let lines = CoreLines { cache: &self.icache, miss, held };
-            core.run_carefully(&self.program, &lines, self.plan.horizon(now).min(*deadline))
+    pub fn len(&self) -> usize {
+        self.hpus.len()
+    }
+
+    /// Sets the code that every core may run in user mode, with or without a task.
+    pub fn set_runtime(&mut self, runtime: Region) {
+        self.hpus.iter_mut().for_each(|hpu| hpu.guard.set_runtime(runtime));
+    }
+
+    /// Core `i` requests memory from cycle `at` on.
+    #[inline(always)]
+    pub fn request(&mut self, i: usize, now: Cycle, at: Cycle, l1: &L1) {
+        let hpu = &mut self.hpus[i];
+        hpu.wait = Wait::Access;
+        let addr = hpu.next_address();
+        if hpu.accesses_l1(addr) {
+            self.banks[i] = l1.bank(addr) as u8;
+            self.ready.request(i as u32, self.banks[i], now, at);
         } else {
-            self.run_uncached(i, now)
-        };
-        self.stopped(i, stop, now);
-    }
-
-    #[inline(never)]
-    fn run_core(&mut self, i: usize, now: Cycle) -> Stop {
-        if !self.caching.is_on() {
-            return self.run_uncached(i, now);
+            self.ready.add(i, now, at);
         }
-        let Hpu { core, deadline, miss, held_line: held, .. } = &mut self.hpus[i];
-        core.run(&self.program, &CoreLines { cache: &self.icache, miss, held }, self.plan.horizon(now).min(*deadline))
     }
 
-    /// Core `i` has stopped: sets its wait state and the cycle of its next action.
-    pub(super) fn stopped(&mut self, i: usize, mut stop: Stop, now: Cycle) {
-        loop {
-            let hpu = &mut self.hpus[i];
-            let time = hpu.core.time();
-            let (wait, at) = match stop {
-                Stop::Access => return self.ask(i, now, (time + 1).max(now + 1)),
-                Stop::Yield if time >= hpu.deadline => (Wait::Killed, time),
-                // Repeated divisions may end later than the calendar reaches. Then the core runs again before they end.
-                Stop::Yield | Stop::FenceI => (Wait::Run, time.min(now + Ready::FARTHEST)),
-                Stop::Fetch(addr) if time > now => (Wait::Fetch(addr), time),
-                Stop::Fetch(addr) => return self.fetch(i, addr, now),
-                Stop::Prefetch(addr, after) if time > now => (Wait::Prefetch(addr, after), time),
-                Stop::Prefetch(addr, after) => {
-                    self.prefetch(i, addr, now, now + after);
-                    stop = self.run_core(i, now);
-                    continue;
-                }
-                Stop::Pause if time + 1 > now => (Wait::Run, time + 1),
-                Stop::Pause => {
-                    stop = self.run_core(i, now);
-                    continue;
-                }
-                // The line had arrived, but a flush has removed it from the cache since. No line is in flight.
-                Stop::Abandon(_) if hpu.miss.is_none() => {
-                    stop = self.run_core(i, now);
-                    continue;
-                }
-                Stop::Abandon(addr) => {
-                    hpu.wait = Wait::Abandoned(addr);
-                    return;
-                }
-                Stop::Trap if self.mistakes.stray_fetches_hang && hpu.core.last_trap().cause == INSTRUCTION_FAULT => {
-                    hpu.wait = Wait::Stray;
-                    return;
-                }
-                Stop::Trap => {
-                    self.report_trap(i, now);
-                    stop = self.run_core(i, now);
-                    continue;
-                }
-                Stop::Wait => {
-                    hpu.wait = Wait::Forever;
-                    return;
-                }
-            };
-            hpu.wait = wait;
-            self.ready.add(i, now, at.max(now + 1));
-            return;
+    /// Core `i` waits, and acts in cycle `at`.
+    pub fn wait(&mut self, i: usize, wait: Wait, now: Cycle, at: Cycle) {
+        self.hpus[i].wait = wait;
+        self.ready.add(i, now, at);
+    }
+
+    /// Lets core `i` repeat its access in cycle `at`, if the access waits for `what`.
+    pub fn repeat(&mut self, i: usize, what: Wait, now: Cycle, at: Cycle) {
+        if self.hpus[i].wait == what {
+            self.wait(i, Wait::Access, now, at);
         }
     }
 
     /// Lets core `i` repeat its access to the driver in cycle `at`, if it waits for the driver.
-    pub(super) fn retry_driver(&mut self, i: usize, at: Cycle) {
-        if self.hpus[i].wait == Wait::Driver {
-            self.hpus[i].wait = Wait::Access;
-            self.ready.add(i, at, at);
+    pub fn repeat_driver(&mut self, i: usize, at: Cycle) {
+        self.repeat(i, Wait::Driver, at, at);
+    }
+
+    /// Core `i` reads its own inter-core FIFO or writes its neighbour's, `target`. All other accesses return the FIFO's
+    /// fill level. Returns `None` if the core must wait.
+    pub fn access_fifo(&mut self, i: usize, target: usize, addr: u32, write: Option<u32>, now: Cycle) -> Option<u32> {
+        let n = self.hpus.len();
+        let fifo = &mut self.hpus[target].fifo;
+        match (addr & 0x3fc, write, target == i) {
+            (0, Some(_), false) if fifo.len() == self.fifo_depth => None,
+            (0, Some(word), false) => {
+                fifo.push_back(word);
+                self.repeat(target, Wait::Fifo, now, now + 1);
+                Some(0)
+            }
+            (0, None, true) => {
+                let word = fifo.pop_front()?;
+                self.repeat((i + n - 1) % n, Wait::Fifo, now, now + 1);
+                Some(word)
+            }
+            _ => Some(fifo.len() as u32),
         }
+    }
+
+    /// The first cycle in which a watchdog runs out or has run out.
+    pub fn next_deadline(&self) -> Cycle {
+        self.hpus.iter().map(|hpu| hpu.deadline).min().unwrap_or(Cycle::MAX)
+    }
+
+    /// Instructions retired by all cores.
+    pub fn instructions(&self) -> u64 {
+        self.hpus.iter().map(|hpu| hpu.core.instructions()).sum()
+    }
+
+    /// Completes the profiles before the program changes.
+    pub fn settle_profiles(&mut self, program: &Program) {
+        self.hpus.iter_mut().for_each(|hpu| hpu.core.settle_profile(program));
     }
 }

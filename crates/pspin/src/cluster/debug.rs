@@ -23,12 +23,12 @@ pub struct Work {
 impl Cluster {
     /// Reports what a core does to `probe`.
     pub fn set_probe(&mut self, core: u32, probe: Probe) {
-        self.hpus[core as usize].core.set_probe(probe);
+        self.cores[core as usize].core.set_probe(probe);
     }
 
     /// Reports to the probe of core `i` that its task starts or ends.
     pub(super) fn report_task(&mut self, i: usize) {
-        let Hpu { core, driver, .. } = &mut self.hpus[i];
+        let Hpu { core, driver, .. } = &mut self.cores[i];
         core.report_with(|| match driver.running() {
             None => Event::Ends,
             Some(HpuTask { task, pkt_ptr }) => Event::Begins(Task {
@@ -50,25 +50,25 @@ impl Cluster {
             CommandTarget::HostDirect => return, // Its data are the words of the command.
         };
         let (from, to) = if reads { (Some(addr), None) } else { (None, Some(addr)) };
-        self.hpus[i].core.report_with(|| Event::Moves { from, to, bytes });
+        self.cores[i].core.report_with(|| Event::Moves { from, to, bytes });
     }
 
     /// Program counter and general registers of a core.
     pub fn registers(&self, core: u32) -> (u32, &[u32]) {
-        let core = &self.hpus[core as usize].core;
+        let core = &self.cores[core as usize].core;
         (core.pc(), core.registers())
     }
 
     /// The handler that a core runs.
     pub fn work(&self, core: u32) -> Option<Work> {
-        let task = &self.hpus[core as usize].driver.running()?.task;
+        let task = &self.cores[core as usize].driver.running()?.task;
         Some(Work { packet: task.packet.0, stage: task.stage, handler: task.handler })
     }
 
     /// Reads the registers in which a core's driver shows its task. No simulated time passes. Returns the number of
     /// bytes; 0 without a task.
     pub fn read_task(&self, core: u32, offset: u32, data: &mut [u8]) -> usize {
-        let driver = &self.hpus[core as usize].driver;
+        let driver = &self.cores[core as usize].driver;
         let byte = |at: u32| Some(driver.task_register(at & !3)?.to_le_bytes()[at as usize % 4]);
         data.iter_mut().zip((offset..TASK_BYTES).map_while(byte)).map(|(to, byte)| *to = byte).count()
     }

@@ -82,7 +82,7 @@ impl Accounts {
 impl Cluster {
     /// Accesses the DMA registers of core `i`: `axidma__dma_conf_t` of the runtime.
     pub(super) fn access_dma(&mut self, i: usize, offset: u32, write: Option<u32>, now: Cycle) {
-        let Hpu { core, dma, guard, .. } = &self.hpus[i];
+        let Hpu { core, dma, guard, .. } = &self.cores[i];
         let mut registers = *dma;
         let launches = offset == LAUNCH && write.is_none() && registers.bytes > 0;
         let DmaRegisters { src, dst, bytes, .. } = registers;
@@ -92,12 +92,12 @@ impl Cluster {
         }
         if launches {
             self.launching |= 1 << i;
-            self.hpus[i].core.report_with(|| Event::Moves { from: Some(src), to: Some(dst), bytes });
-            self.hpus[i].wait = Wait::Launch;
+            self.cores[i].core.report_with(|| Event::Moves { from: Some(src), to: Some(dst), bytes });
+            self.cores[i].wait = Wait::Launch;
             return;
         }
         let answer = self.dma_register(&mut registers, offset, write, now);
-        self.hpus[i].dma = registers;
+        self.cores[i].dma = registers;
         self.word_done(i, now, now, answer);
     }
 
@@ -110,14 +110,14 @@ impl Cluster {
     /// Source: PsPIN RTL a49fec8, `pulp_cluster_frontend.sv`: one arbiter, whose inputs are the cores, then the public
     /// port, and the scheduler last.
     pub(super) fn launch_transfer(&mut self, now: Cycle) {
-        let (public, scheduler) = (self.hpus.len(), self.hpus.len() + 1);
+        let (public, scheduler) = (self.cores.len(), self.cores.len() + 1);
         let asking = u64::from(self.launching)
             | u64::from(self.public_launch.is_some()) << public
             | u64::from(self.scheduler.requests_copy()) << scheduler;
         if asking == 0 {
             return;
         }
-        let accepts = self.dma.accepts(now);
+        let accepts = self.beats.dma.accepts(now);
         // Priorities are compared only when the engine accepts, so that a late launch of high priority can still be chosen.
         if self.drivers.by_tenant && !accepts {
             return;
@@ -134,7 +134,7 @@ impl Cluster {
         if i == public {
             return self.launch_public(now);
         }
-        let Hpu { dma, guard, driver, deadline, .. } = &mut self.hpus[i];
+        let Hpu { dma, guard, driver, deadline, .. } = &mut self.cores[i];
         let DmaRegisters { src, dst, bytes, begun, .. } = *dma;
         let (src, dst, left) = (src.wrapping_add(begun), dst.wrapping_add(begun), bytes - begun);
         let part = guard.fragment_bytes().map_or(left, |fragment| left.min(fragment - src % fragment));
@@ -147,7 +147,7 @@ impl Cluster {
             self.accounts.count(now, Sender::from(&*held.task.context), part);
         }
         driver.transfers += 1;
-        let id = self.dma.launch(now, Owner::Core(winner), src, dst, part);
+        let id = self.beats.dma.launch(now, Owner::Core(winner), src, dst, part);
         if is_last {
             self.launching &= !(1 << i);
             self.word_done(i, now, now, id);
@@ -156,7 +156,7 @@ impl Cluster {
 
     /// The watchdog of core `i` ends a handler that waits for the engine: the rest of its transfer is not copied.
     fn end_launch(&mut self, i: usize, now: Cycle) {
-        self.hpus[i].dma.begun = 0;
+        self.cores[i].dma.begun = 0;
         self.launching &= !(1 << i);
         self.kill(i, now);
     }
@@ -167,15 +167,15 @@ impl Cluster {
         let waiting = u64::from(self.launching);
         let terms = |hpu: &Hpu| hpu.driver.running().map(|held| Sender::from(&*held.task.context));
         let at_limit =
-            |&i: &u32| terms(&self.hpus[i as usize]).is_some_and(|sender| !self.accounts.allow(now, sender.tenant));
+            |&i: &u32| terms(&self.cores[i as usize]).is_some_and(|sender| !self.accounts.allow(now, sender.tenant));
         let held = members(waiting).filter(at_limit).fold(0, |set, i| set | 1 << i);
-        let priority = |i: u32| terms(&self.hpus[i as usize]).map_or(0, |sender| sender.io.priority);
+        let priority = |i: u32| terms(&self.cores[i as usize]).map_or(0, |sender| sender.io.priority);
         let cores = waiting & !held;
         let most = members(cores).map(priority).max();
         let urgent =
             members(cores).filter(|&i| Some(priority(i)) < most).fold(asking & !held, |set, i| set & !(1 << i));
         for i in members(held) {
-            if self.hpus[i as usize].deadline <= now {
+            if self.cores[i as usize].deadline <= now {
                 self.end_launch(i as usize, now);
             }
         }
@@ -196,7 +196,7 @@ impl Cluster {
     /// The DMA engine takes the transfer that the public registers describe.
     fn launch_public(&mut self, now: Cycle) {
         let DmaRegisters { src, dst, bytes, .. } = self.public_dma;
-        let id = self.dma.launch(now, Owner::Public, src, dst, bytes);
+        let id = self.beats.dma.launch(now, Owner::Public, src, dst, bytes);
         match self.public_launch.take().expect("a launch is held") {
             Launcher::Core(i) => self.word_done(i, now, now + SLOW_PERIPHERAL, id),
             Launcher::Remote(remote) => self.answer_remote(&remote, id),
@@ -222,9 +222,9 @@ impl Cluster {
             (0x08, None) => return dst,
             (0x10, None) => return bytes,
             // Without bytes the read shows the next id and does not use it.
-            (LAUNCH, None) => return self.dma.next_id(),
-            (0x20, None) => return self.dma.done_id(now),
-            (0x28, None) => return registers.config | u32::from(self.dma.is_busy()) << 16,
+            (LAUNCH, None) => return self.beats.dma.next_id(),
+            (0x20, None) => return self.beats.dma.done_id(now),
+            (0x28, None) => return registers.config | u32::from(self.beats.dma.is_busy()) << 16,
             (_, None) => {}
         }
         0

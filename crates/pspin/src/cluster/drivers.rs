@@ -45,16 +45,16 @@ impl Drivers {
 impl Cluster {
     /// Core `i` reads or writes a register of its driver.
     pub(super) fn access_driver(&mut self, i: usize, offset: u32, write: Option<u32>, now: Cycle) {
-        let instructions = self.hpus[i].core.instructions();
-        if !self.hpus[i].driver.is_active() {
+        let instructions = self.cores[i].core.instructions();
+        if !self.cores[i].driver.is_active() {
             self.plan.do_all();
-            self.hpus[i].driver.first_request(now);
+            self.cores[i].driver.first_request(now);
             self.watch_driver(i);
         }
         if (offset, write) == (ISSUE, None) && !self.may_issue(i) {
             return self.refuse(i, now);
         }
-        let Hpu { core, driver, .. } = &mut self.hpus[i];
+        let Hpu { core, driver, .. } = &mut self.cores[i];
         let watched = (self.drivers.with_feedback, self.drivers.without_task);
         let before = driver.task().map(|held| (held.task.packet.0, held.task.stage as u64, held.task.handler.addr));
         let was_running = driver.running().is_some();
@@ -71,12 +71,12 @@ impl Cluster {
         let (granted, word) = match answer {
             Answer::Granted(granted, word) => (granted, word),
             Answer::Blocked => {
-                self.hpus[i].wait = Wait::Driver;
+                self.cores[i].wait = Wait::Driver;
                 return;
             }
-            Answer::OtherContext if self.hpus[i].core.privilege() == Privilege::Machine => {
+            Answer::OtherContext if self.cores[i].core.privilege() == Privilege::Machine => {
                 // A runtime that never leaves machine mode isolates nothing.
-                self.hpus[i].driver.need_not_clear();
+                self.cores[i].driver.need_not_clear();
                 return self.access_driver(i, offset, write, now);
             }
             Answer::OtherContext => return self.clear_core(i, now),
@@ -95,13 +95,13 @@ impl Cluster {
         {
             self.guard_changes(i, granted);
             self.report_task(i);
-            self.hpus[i].core.mark_profile();
+            self.cores[i].core.mark_profile();
             if is_running {
-                self.hpus[i].started = instructions;
+                self.cores[i].started = instructions;
                 self.trace.emit(&HANDLER_START, granted, &[packet, stage, i as u64, handler.into()]);
             } else {
-                let n = instructions - self.hpus[i].started;
-                if self.hpus[i].driver.is_idle() {
+                let n = instructions - self.cores[i].started;
+                if self.cores[i].driver.is_idle() {
                     self.trace.emit(&HPU_IDLE, granted, &[i as u64]);
                 }
                 self.trace.emit(&HANDLER_END, granted, &[packet, stage, i as u64, n]);
@@ -125,7 +125,7 @@ impl Cluster {
             && !is_running
             && let Some((packet, stage, _)) = before
         {
-            let lost = (0..).zip(self.hpus[i].core.lost_between_marks()).filter(|(_, cycles)| **cycles > 0);
+            let lost = (0..).zip(self.cores[i].core.lost_between_marks()).filter(|(_, cycles)| **cycles > 0);
             lost.for_each(|(cause, cycles)| self.trace.emit(&HANDLER_LOST, granted, &[packet, stage, cause, *cycles]));
         }
     }
@@ -134,21 +134,21 @@ impl Cluster {
     /// the core runs a handler of another context. Each 64 bytes of the stack take one beat at the cluster DMA's port.
     /// This is done long before the runtime uses the stack.
     fn clear_core(&mut self, i: usize, now: Cycle) {
-        if !self.hpus[i].text.is_empty() {
+        if !self.cores[i].text.is_empty() {
             self.end_line(i, now);
         }
-        let (stack, bytes) = self.hpus[i].guard.stack();
+        let (stack, bytes) = self.cores[i].guard.stack();
         self.plan.do_all();
-        self.wide.clear(&mut self.l1, stack, bytes);
-        self.hpus[i].first_part = None;
-        self.hpus[i].core.refuse(now, CONTEXT_CAUSE);
+        self.beats.wide.clear(&mut self.l1, stack, bytes);
+        self.cores[i].first_part = None;
+        self.cores[i].core.refuse(now, CONTEXT_CAUSE);
         self.restore_place(i);
         self.advance(i, now);
     }
 
     /// Returns true if the command that core `i` has prepared moves only data that its handler may access.
     fn may_issue(&self, i: usize) -> bool {
-        let Hpu { core, driver, guard, .. } = &self.hpus[i];
+        let Hpu { core, driver, guard, .. } = &self.cores[i];
         if core.privilege() == Privilege::Machine {
             return true;
         }
@@ -165,7 +165,7 @@ impl Cluster {
 
     /// A task of core `i` starts or ends in cycle `at`: sets the memory that the core may access, and its deadline.
     fn guard_changes(&mut self, i: usize, at: Cycle) {
-        let Hpu { core, driver, guard, deadline, dma, .. } = &mut self.hpus[i];
+        let Hpu { core, driver, guard, deadline, dma, .. } = &mut self.cores[i];
         if guard.is_exact() {
             core.forget_loops();
             driver.forget_command();
@@ -176,9 +176,9 @@ impl Cluster {
         core.set_user_code(guard.code());
         let limit = running.map_or(0, |held| held.task.context.protection.watchdog_cycles);
         let before = std::mem::replace(deadline, if limit == 0 { Cycle::MAX } else { at + Cycle::from(limit) });
-        self.plan.next_deadline = self.plan.next_deadline.min(self.hpus[i].deadline);
+        self.plan.next_deadline = self.plan.next_deadline.min(self.cores[i].deadline);
         if before == self.plan.next_deadline {
-            self.set_alarm();
+            self.plan.next_deadline = self.cores.next_deadline();
         }
     }
 
@@ -188,9 +188,9 @@ impl Cluster {
             && let Some(CommandResponse { id }) = self.ports.responses.take()
         {
             let core = usize::from(id.core);
-            if let Some((packet, target)) = self.hpus[core].driver.command_done(now, id.local) {
+            if let Some((packet, target)) = self.cores[core].driver.command_done(now, id.local) {
                 self.trace.emit(&COMMAND_DONE, now, &[packet.0, core as u64, target as u64]);
-                self.retry_driver(core, now);
+                self.cores.repeat_driver(core, now);
             }
         }
     }
@@ -204,10 +204,10 @@ impl Cluster {
         {
             let core = core as usize;
             let first = self.drivers.command_fifos[core].front_mut().expect("a command that waits");
-            if let Some(fragment_bytes) = self.hpus[core].guard.fragment_bytes().filter(|_| !self.drivers.by_tenant)
+            if let Some(fragment_bytes) = self.cores[core].guard.fragment_bytes().filter(|_| !self.drivers.by_tenant)
                 && let Some(part) = first.split(fragment_bytes)
             {
-                self.hpus[core].driver.command_split(part.id.local);
+                self.cores[core].driver.command_split(part.id.local);
                 return self.ports.commands.send(part);
             }
             self.ports.commands.send(self.drivers.command_fifos[core].pop_front().expect("a command that waits"));
@@ -224,10 +224,10 @@ impl Cluster {
             && let Some(core) = self.drivers.feedback_arbiter.take(ready, self.ports.feedbacks.has_room())
         {
             let core = core as usize;
-            let was_idle = self.hpus[core].driver.is_idle();
-            let done = self.hpus[core].driver.leave(now);
+            let was_idle = self.cores[core].driver.is_idle();
+            let done = self.cores[core].driver.leave(now);
             self.watch_driver(core);
-            if !was_idle && self.hpus[core].driver.is_idle() {
+            if !was_idle && self.cores[core].driver.is_idle() {
                 // The FIFO shows room a cycle later.
                 self.trace.emit(&HPU_IDLE, now + 1, &[core as u64]);
             }
@@ -235,26 +235,26 @@ impl Cluster {
             let values = [done.feedback.packet.0, done.stage as u64, core as u64];
             self.trace.emit(&TASK_DONE, now, &values);
             self.ports.feedbacks.send(done.feedback);
-            self.retry_driver(core, now + 1);
+            self.cores.repeat_driver(core, now + 1);
         }
     }
 
     /// Bit set of the drivers whose feedback may leave in this cycle.
     fn may_leave(&self, now: Cycle) -> u64 {
-        let ready = |core: &u32| self.hpus[*core as usize].driver.leaves_at().is_some_and(|at| at <= now);
+        let ready = |core: &u32| self.cores[*core as usize].driver.leaves_at().is_some_and(|at| at <= now);
         members(self.drivers.with_feedback.into()).filter(ready).fold(0, |set, core| set | 1 << core)
     }
 
     /// The next cycle in which a feedback may leave that waits only for its time, not for a command or a transfer.
     pub(super) fn next_leave(&self) -> Cycle {
         let leaves =
-            members(self.drivers.with_feedback.into()).filter_map(|core| self.hpus[core as usize].driver.leaves_at());
+            members(self.drivers.with_feedback.into()).filter_map(|core| self.cores[core as usize].driver.leaves_at());
         leaves.min().unwrap_or(Cycle::MAX)
     }
 
     /// Updates the bit sets after a change of a driver's feedback or task.
     pub(super) fn watch_driver(&mut self, core: usize) {
-        let driver = &self.hpus[core].driver;
+        let driver = &self.cores[core].driver;
         self.drivers.with_feedback = self.drivers.with_feedback & !(1 << core) | u32::from(driver.has_done()) << core;
         self.drivers.without_task = self.drivers.without_task & !(1 << core) | u32::from(driver.is_idle()) << core;
     }

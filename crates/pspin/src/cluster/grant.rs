@@ -6,8 +6,8 @@
 use super::Cluster;
 use super::hpu::Wait;
 use super::l1::{OUTSIDE_PORT, OUTSIDE_PORTS};
-use super::ready::Asking;
-use blocks::cpu::{Access, AccessKind, FetchLines};
+use super::ready::Requests;
+use blocks::cpu::{Access, AccessKind};
 use isa::riscv::{Load, Width};
 use kernel::{Cycle, members};
 
@@ -15,14 +15,14 @@ impl Cluster {
     /// Lets every core that is due in this cycle continue.
     #[inline(always)]
     pub(super) fn run_cores(&mut self, now: Cycle) {
-        let others = self.ready.take_others(now);
+        let others = self.cores.ready.take_others(now);
         if others != 0 {
             self.grant_others(others, now);
         }
         if !self.plan.is_cores_only(now) {
             self.admit_remote(now);
         }
-        let Asking { ports, banks, contested } = self.ready.take_asking(now);
+        let Requests { ports, banks, contested } = self.cores.ready.take_requests(now);
         if ports == 0 {
             return;
         }
@@ -38,7 +38,7 @@ impl Cluster {
     #[inline(never)]
     fn grant_others(&mut self, cores: u32, now: Cycle) {
         for i in members(cores.into()).map(|core| core as usize) {
-            match self.hpus[i].wait {
+            match self.cores[i].wait {
                 Wait::Access => self.access(i, now),
                 Wait::Fetch(addr) => self.fetch(i, addr, now),
                 Wait::Prefetch(addr, after) => {
@@ -53,50 +53,36 @@ impl Cluster {
 
     /// Core `i` requests memory, but not a bank of the own L1 that it may access.
     fn access(&mut self, i: usize, now: Cycle) {
-        let addr = self.hpus[i].next_address();
-        if self.hpus[i].guard.is_own_l1(addr) { self.refuse(i, now) } else { self.access_elsewhere(i, addr, now) }
-    }
-
-    /// Core `i` requests memory from cycle `at` on.
-    #[inline(always)]
-    pub(super) fn ask(&mut self, i: usize, now: Cycle, at: Cycle) {
-        let hpu = &mut self.hpus[i];
-        hpu.wait = Wait::Access;
-        let addr = hpu.next_address();
-        if hpu.accesses_l1(addr) {
-            self.banks[i] = self.l1.bank(addr) as u8;
-            self.ready.ask(i as u32, self.banks[i], now, at);
-        } else {
-            self.ready.add(i, now, at);
-        }
+        let addr = self.cores[i].next_address();
+        if self.cores[i].guard.is_own_l1(addr) { self.refuse(i, now) } else { self.access_elsewhere(i, addr, now) }
     }
 
     /// Grants each of these ports its bank. No other port requests the same bank.
     #[inline(always)]
-    fn grant_all(&mut self, mut asking: u32, now: Cycle) {
-        while asking != 0 {
-            let port = asking.trailing_zeros();
-            asking &= asking - 1;
-            self.l1.grant_alone(self.banks[port as usize].into(), port);
+    fn grant_all(&mut self, mut requests: u32, now: Cycle) {
+        while requests != 0 {
+            let port = requests.trailing_zeros();
+            requests &= requests - 1;
+            self.l1.grant_alone(self.cores.banks[port as usize].into(), port);
             self.grant(port, now);
         }
     }
 
     /// Some of the requests are for the same bank, or for a `blocked` one. `special` contains both kinds of banks.
     #[inline(never)]
-    fn share_banks(&mut self, mut asking: u32, special: u64, blocked: u64, now: Cycle) {
-        while asking != 0 {
-            let port = asking.trailing_zeros();
-            let bank = self.banks[port as usize];
+    fn share_banks(&mut self, mut requests: u32, special: u64, blocked: u64, now: Cycle) {
+        while requests != 0 {
+            let port = requests.trailing_zeros();
+            let bank = self.cores.banks[port as usize];
             if special >> bank & 1 == 0 {
-                asking &= asking - 1;
+                requests &= requests - 1;
                 self.l1.grant_alone(bank.into(), port);
                 self.grant_among_others(port, now);
                 continue;
             }
-            let same = members(asking.into()).filter(|&port| self.banks[port as usize] == bank);
+            let same = members(requests.into()).filter(|&port| self.cores.banks[port as usize] == bank);
             let same = same.fold(0, |set, port| set | 1 << port);
-            asking &= !same;
+            requests &= !same;
             let mut losers = same;
             if blocked >> bank & 1 == 0 {
                 let winner = self.l1.arbitrate(bank.into(), same.into());
@@ -106,7 +92,7 @@ impl Cluster {
             self.totals.l1_conflicts.add(u64::from(losers.count_ones()));
             // Outside ports repeat their requests by themselves.
             let losers = losers & !OUTSIDE_PORTS;
-            self.ready.ask_again(losers, bank, now + 1);
+            self.cores.ready.request_again(losers, bank, now + 1);
             members(losers.into()).for_each(|core| self.fetch_behind_access(core as usize, now));
         }
     }
@@ -124,7 +110,7 @@ impl Cluster {
             return self.grant_remote(port, now);
         }
         let i = port as usize;
-        let hpu = &mut self.hpus[i];
+        let hpu = &mut self.cores.hpus[i];
         let core = &mut hpu.core;
         let access = core.access();
         let Access { addr, value, kind, .. } = *access;
@@ -143,23 +129,25 @@ impl Cluster {
                 self.l1.store(addr, value << shift, (u32::MAX >> (32 - 8 * bytes)) << shift);
                 core.stored(now);
             }
-            AccessKind::Amo(_) if addr & 3 != 0 && self.misaligned_amo_traps => return self.refuse_misaligned(i, now),
+            AccessKind::Amo(_) if addr & 3 != 0 && self.cores.misaligned_amo_traps => {
+                return self.refuse_misaligned(i, now);
+            }
             AccessKind::Amo(amo) => core.loaded(now, self.l1.amo(now, addr & !3, amo, value)),
             _ => return self.grant_part(i, now),
         }
         debug_assert!(hpu.first_part.is_none(), "an access within a word has one part");
         let horizon = self.plan.horizon(now).min(hpu.deadline);
-        if !core.run_ahead(&self.program, self.icache.there(), horizon) {
+        if !self.fetch.run_ahead(core, horizon) {
             return self.advance_carefully(i, now);
         }
-        // The same as `ask`, for a core that has requested memory before: `wait` is already set.
+        // The same as `request`, for a core that has requested memory before: `wait` is already set.
         let at = core.time() + 1;
         let addr = core.access().addr;
         if hpu.accesses_l1(addr) {
-            self.banks[i] = self.l1.bank(addr) as u8;
-            self.ready.ask(i as u32, self.banks[i], now, at);
+            self.cores.banks[i] = self.l1.bank(addr) as u8;
+            self.cores.ready.request(i as u32, self.cores.banks[i], now, at);
         } else {
-            self.ready.add(i, now, at);
+            self.cores.ready.add(i, now, at);
         }
     }
 
@@ -167,7 +155,7 @@ impl Cluster {
     #[cold]
     fn grant_part(&mut self, i: usize, now: Cycle) {
         let op = self.word_op(i);
-        let word = self.word_on_l1(self.hpus[i].next_address(), op, now);
+        let word = self.word_on_l1(self.cores[i].next_address(), op, now);
         self.word_done(i, now, now, word);
     }
 }

@@ -134,6 +134,11 @@ impl Hpu {
             || self.core.privilege() == Privilege::Machine && self.guard.is_own_l1(addr)
     }
 
+    /// Its cache controller, which misses a line, looks for the line in cycle `at`.
+    pub fn look_at(&mut self, at: Cycle) {
+        self.miss.as_mut().expect("a controller that misses a line").looks_at = at;
+    }
+
     /// Returns true if the core waits for an AMO that reads and writes: neither `lr.w` nor `sc.w`.
     pub fn is_read_and_write(&self) -> bool {
         let kind = self.core.access().kind;

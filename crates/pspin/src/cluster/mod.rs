@@ -6,15 +6,17 @@
 //! tasks.
 
 mod access;
+mod beats;
 mod bursts;
 mod caching;
-mod code;
 mod cores;
 mod debug;
 mod dma;
 mod dma_registers;
 mod drivers;
 mod events;
+mod execution;
+mod fetch;
 mod grant;
 mod guard;
 mod hpu;
@@ -41,25 +43,24 @@ pub use refills::MISS_PATH;
 use crate::arbiter::LockingTree;
 use crate::events::{CLUSTER_ACTIVE, TRANSFER_DONE};
 use crate::map;
-use crate::params::{PspinParams, RtlMistakes};
-use crate::pe::{CodeWrite, LineReply, LineRequest, PeReply, PeRequest, RemoteReply, RemoteRequest};
+use crate::params::PspinParams;
+use crate::pe::{PeReply, PeRequest, RemoteReply, RemoteRequest};
 use crate::protocol::{BEAT_BYTES, ClusterActive, PacketId, Region, Stage};
 use crate::world::Console;
+use beats::Beats;
 use blocks::cpu::{InstructionLog, Program};
 use blocks::policy::RotatingTree;
 use bursts::Outside;
-use caching::Caching;
-use dma::{Dma, Owner};
+use cores::Cores;
+use dma::{Dma, Finished, Owner};
 use dma_registers::{Accounts, DmaRegisters, Launcher};
 use drivers::Drivers;
 use events::EventUnit;
+use fetch::Fetch;
 use hpu::{Hpu, Wait};
-use icache::Icache;
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use l1::L1;
-use ready::Ready;
-use refills::Refills;
 use remote::Remote;
 use scheduler::Scheduler;
 use std::cell::RefCell;
@@ -88,7 +89,6 @@ pub struct CoreState {
 struct Totals {
     /// Cycles in which a narrow access found its bank taken, summed over all such accesses.
     l1_conflicts: Counter,
-    line_misses: Counter,
     traps: Counter,
     /// Notices to the host that were dropped because the queue was full.
     dropped_notices: Counter,
@@ -105,30 +105,17 @@ struct Totals {
 /// Source: PsPIN RTL a49fec8, `hw/deps/pulp_cluster`, `hw/src/pkt_scheduler/cluster_scheduler.sv`.
 pub struct Cluster {
     id: u32,
-    program: Rc<Program>,
     plan: TickPlan,
     ports: ClusterPorts,
     pe: (Tx<PeRequest>, Rx<PeReply>),
-    lines: (Tx<LineRequest>, Rx<LineReply>),
-    code: Rx<CodeWrite>,
     remotes: (Rx<RemoteRequest>, Tx<RemoteReply>),
-    hpus: Vec<Hpu>,
-    ready: Ready,
-    /// For each core and the outside port, the bank of the own L1 of its current or last request.
-    banks: [u8; 32],
+    cores: Cores,
     l1: L1,
-    wide: WidePorts,
-    outside: Outside,
-    icache: Icache,
-    caching: Caching,
-    refills: Refills,
-    /// Bit set of the cores whose cache controllers miss a line.
-    missing: u32,
+    beats: Beats,
+    fetch: Fetch,
     event_unit: EventUnit,
     timer: Timer,
-    dma: Dma,
     scheduler: Scheduler,
-    inter_core_fifo: usize,
     /// Bit set of the cores that request the PE interconnect, and the arbiter's turn.
     pe_asking: u32,
     pe_turn: RotatingTree,
@@ -144,8 +131,6 @@ pub struct Cluster {
     public_launch: Option<Launcher>,
     console: Rc<RefCell<dyn Console>>,
     is_active: bool,
-    misaligned_amo_traps: bool,
-    mistakes: RtlMistakes,
     totals: Totals,
     trace: Tracer,
 }
@@ -156,7 +141,7 @@ impl Cluster {
         id: u32,
         params: &PspinParams,
         program: Rc<Program>,
-        ports: ClusterPorts,
+        mut ports: ClusterPorts,
         links: Links,
         console: Rc<RefCell<dyn Console>>,
         trace: Tracer,
@@ -165,28 +150,21 @@ impl Cluster {
         let n_cores = cluster.n_cores;
         Cluster {
             id,
-            program,
             plan: TickPlan::new(),
+            cores: Cores::new(id, params),
+            l1: L1::new(cluster.l1_bytes, cluster.l1_banks),
+            beats: Beats {
+                dma: Dma::new(id, params, links.dma),
+                outside: Outside::new(map::L1_BASE + id * map::L1_STRIDE, std::mem::take(&mut ports.bursts)),
+                wide: WidePorts::default(),
+            },
+            fetch: Fetch::new(params, program, links.lines, links.code),
             ports,
             pe: links.pe,
-            lines: links.lines,
-            code: links.code,
             remotes: links.remote,
-            hpus: (0..n_cores).map(|core| Hpu::new(id, core, params)).collect(),
-            ready: Ready::new(n_cores),
-            banks: [0; 32],
-            l1: L1::new(cluster.l1_bytes, cluster.l1_banks),
-            wide: WidePorts::default(),
-            outside: Outside::default(),
-            icache: Icache::new(&cluster.icache, n_cores, map::PROGRAM_BASE, params.l2.program_bytes),
-            caching: Caching::new(&cluster.icache),
-            refills: Refills::new(n_cores),
-            missing: 0,
             event_unit: EventUnit::new(n_cores),
             timer: Timer::default(),
-            dma: Dma::new(id, params, links.dma),
             scheduler: Scheduler::new(id, params),
-            inter_core_fifo: cluster.inter_core_fifo as usize,
             pe_asking: 0,
             pe_turn: RotatingTree::new(n_cores),
             drivers: Drivers::new(params),
@@ -198,8 +176,6 @@ impl Cluster {
             public_launch: None,
             console,
             is_active: false,
-            misaligned_amo_traps: params.isolation.misaligned_amo_traps,
-            mistakes: params.rtl_mistakes,
             totals: Totals::default(),
             trace,
         }
@@ -219,18 +195,18 @@ impl Cluster {
 
     /// Sets the code that every core may run in user mode, with or without a task.
     pub fn set_runtime(&mut self, runtime: Region) {
-        self.hpus.iter_mut().for_each(|hpu| hpu.guard.set_runtime(runtime));
+        self.cores.set_runtime(runtime);
     }
 
     /// Limits how far a core may run ahead of the others to `cycles`, from now on and at least 1.
     pub fn bound_run_ahead(&mut self, cycles: u64) {
         self.plan.bound_run_ahead(cycles);
-        self.plan_run_ahead();
+        self.fetch.plan_run_ahead(&mut self.plan);
     }
 
     /// Sets the arbiter of the instruction cache to its state after `grants` grants.
     pub fn set_fetch_grants(&mut self, grants: u32) {
-        self.refills.set_grants(grants);
+        self.fetch.set_grants(grants);
     }
 
     /// Sets the arbiter of the bank at a byte offset of L1 to its state after an access of `core`.
@@ -240,7 +216,7 @@ impl Cluster {
 
     /// Records every instruction of a core in `log` from now on.
     pub fn log_instructions(&mut self, core: u32, log: InstructionLog) {
-        self.hpus[core as usize].core.log_instructions(log);
+        self.cores[core as usize].core.log_instructions(log);
     }
 
     /// The state of each core: what it does or waits for.
@@ -252,12 +228,12 @@ impl Cluster {
             waits: hpu.wait.describe(),
             task: hpu.driver.task().map(|held| (held.task.packet, held.task.stage)),
         };
-        self.hpus.iter().enumerate().map(state).collect()
+        self.cores.hpus.iter().enumerate().map(state).collect()
     }
 
     /// Cycles from `from`, which is before the first task, to `now` in which cores waited for tasks, summed over all cores.
     pub fn asleep_cycles(&self, from: Cycle, now: Cycle) -> u64 {
-        self.hpus.iter().map(|hpu| hpu.driver.slept(from, now)).sum()
+        self.cores.hpus.iter().map(|hpu| hpu.driver.slept(from, now)).sum()
     }
 
     /// The DMA engine has finished a transfer.
@@ -265,7 +241,7 @@ impl Cluster {
         match owner {
             Owner::Scheduler => self.packet_copied(now),
             Owner::Core(core) => {
-                let driver = &mut self.hpus[core as usize].driver;
+                let driver = &mut self.cores[core as usize].driver;
                 driver.transfers -= 1;
                 if let Some(packet) = driver.done_packet() {
                     self.trace.emit(&TRANSFER_DONE, now, &[packet.0]);
@@ -277,22 +253,70 @@ impl Cluster {
 
     /// Notifies the inbound engine, once, that all cores have reached their drivers.
     fn report_active(&mut self, now: Cycle) {
-        if !self.is_active && self.hpus.iter().all(|hpu| hpu.driver.is_active()) {
+        if !self.is_active && self.cores.hpus.iter().all(|hpu| hpu.driver.is_active()) {
             self.is_active = true;
             self.trace.emit(&CLUSTER_ACTIVE, now, &[]);
             self.ports.active.send(ClusterActive);
         }
     }
 
+    /// One cycle of everything that moves beats. Returns true if a transfer ends in it.
+    fn move_beats(&mut self, now: Cycle) -> bool {
+        let finished = self.beats.tick(now, &mut self.l1);
+        if let Some(Finished { owner }) = finished {
+            self.transfer_done(owner, now);
+        }
+        finished.is_some()
+    }
+
+    /// The steps before the cores' turn: only beats, or all steps.
+    #[inline(never)]
+    fn begin_cycle(&mut self, now: Cycle, has_mail: bool) {
+        self.beats.catch_up(now, &mut self.l1, &mut self.plan);
+        if self.plan.is_calm(now, has_mail) {
+            // The end of a transfer lets other parts continue.
+            let has_ended = self.plan.next_beat == now && self.move_beats(now);
+            self.beats.plan(now, &mut self.plan);
+            self.plan.leave_out(!has_ended);
+        } else {
+            self.plan.do_all();
+            self.prepare_cores(now);
+        }
+    }
+
+    /// Returns when to tick next.
+    fn next(&mut self, now: Cycle) -> Activity {
+        let (refill, leaves) = (self.fetch.next_event(now, &self.cores), self.next_leave());
+        let soon = self.pe_asking != 0
+            || self.remote.is_busy()
+            || self.remotes.0.is_due(now)
+            || self.drivers.with_commands != 0
+                && (!self.drivers.command_arbiter.is_locked() || self.ports.commands.has_room()) // New room wakes the cluster.
+            || self.launching != 0
+            || self.public_launch.is_some()
+            || self.scheduler.is_pressing(self.drivers.without_task != 0)
+            || self.pe.1.is_due(now)
+            || self.may_accept(now)
+            || leaves <= now + 1;
+        self.beats.plan(now, &mut self.plan);
+        // A feedback that waits for the end of a command or a transfer waits for a message or for `catch_up`. A
+        // feedback that waits only for its time must not be missed.
+        self.plan.leave_out(!soon && self.is_active && leaves == Cycle::MAX && refill == Cycle::MAX);
+        if soon {
+            return Activity::Busy;
+        }
+        self.plan.sleep(&self.cores.ready, now, refill.min(leaves))
+    }
+
     /// All steps before the cores' turn.
     fn prepare_cores(&mut self, now: Cycle) {
         self.take_responses(now);
-        self.take_code(now);
-        self.refill(now);
+        self.fetch.take_code(now, &mut self.cores, &mut self.plan);
+        self.fetch.refill(now, &mut self.cores, &mut self.plan);
         self.take_pe_replies(now);
-        self.take_bursts(now);
+        self.beats.outside.take_bursts(now);
         self.assign_task(now);
-        self.run_wide(now);
+        self.move_beats(now);
         self.accept_task(now);
         if self.plan.next_deadline <= now {
             self.watch_deadlines(now);
@@ -302,7 +326,7 @@ impl Cluster {
     /// All steps after the cores' turn.
     #[inline(never)]
     fn finish_cycle(&mut self, now: Cycle) -> Activity {
-        self.ask_uncached(now);
+        self.fetch.request_uncached(now);
         self.launch_transfer(now);
         self.send_pe_request(now);
         self.send_command();
@@ -322,11 +346,7 @@ impl Component for Cluster {
         self.run_cores(now);
         if self.plan.is_cores_only(now) {
             // All other steps would have no effect.
-            // One tick without effect costs less than to sleep.
-            return match self.ready.is_due(now + 1) || self.ready.is_due(now + 2) {
-                true => Activity::Busy,
-                false => self.sleep(now, Cycle::MAX),
-            };
+            return self.plan.sleep_cores(&self.cores.ready, now);
         }
         self.finish_cycle(now)
     }
@@ -339,24 +359,19 @@ impl Component for Cluster {
         ports.input("responses", &p.responses);
         ports.output("pe_requests", &self.pe.0);
         ports.input("pe_replies", &self.pe.1);
-        self.dma.ports(ports);
-        ports.output("line_requests", &self.lines.0);
-        ports.input("line_replies", &self.lines.1);
-        ports.input("code", &self.code);
+        self.beats.dma.ports(ports);
+        self.fetch.ports(ports);
         ports.input("remote_requests", &self.remotes.0);
         ports.output("remote_replies", &self.remotes.1);
-        for (i, (requests, replies)) in p.bursts.iter().enumerate() {
-            ports.input(&format!("bursts[{i}]"), requests);
-            ports.output(&format!("burst_replies[{i}]"), replies);
-        }
+        self.beats.outside.ports(ports);
         ports.output("active", &p.active);
         ports.output("notices", &p.notices);
     }
 
     fn counters(&self, counters: &mut CounterList) {
-        let (dma_bytes, dma_faults) = self.dma.totals();
+        let (dma_bytes, dma_faults) = self.beats.dma.totals();
         counters.add("tasks", self.totals.tasks.total());
-        counters.add("instructions", self.hpus.iter().map(|hpu| hpu.core.instructions()).sum());
+        counters.add("instructions", self.cores.instructions());
         counters.add("traps", self.totals.traps.total());
         counters.add("unmapped", self.totals.unmapped.total());
         counters.add("dropped_notices", self.totals.dropped_notices.total());
@@ -364,7 +379,7 @@ impl Component for Cluster {
         counters.busy("l1_busiest_bank_cycles", self.l1.busiest_bank(), 1, "the busiest L1 bank: one access a cycle");
         counters.add("l1_conflicts", self.totals.l1_conflicts.total());
         let limit = "the cluster's instruction cache: a line from program memory in a cycle";
-        counters.busy("icache_misses", self.totals.line_misses.total(), 1, limit);
+        counters.busy("icache_misses", self.fetch.line_misses(), 1, limit);
         let depth = self.scheduler.depth();
         counters.held("task_fifo_cycles", self.scheduler.level(), depth, "the cluster's tasks that no HPU has taken");
         counters.add("dma_bytes", dma_bytes);

@@ -76,31 +76,24 @@ impl Cluster {
     /// Counts the cycles of each core by instruction and cause from now on.
     pub fn profile_cores(&mut self) {
         let id = self.id;
-        for hpu in &mut self.hpus {
-            hpu.core.set_profile(&self.program, &CAUSES, Box::new(move |access| place(id, access) as usize));
+        for hpu in &mut self.cores.hpus {
+            hpu.core.set_profile(&self.fetch.program, &CAUSES, Box::new(move |access| place(id, access) as usize));
         }
     }
 
     /// Reports the lost cycles of each handler by cause from now on. [`Cluster::profile_cores`] comes first, if both are wanted.
     pub fn profile_handlers(&mut self) {
         let id = self.id;
-        for hpu in &mut self.hpus {
+        for hpu in &mut self.cores.hpus {
             hpu.core.count_between_marks(&CAUSES, Box::new(move |access| place(id, access) as usize));
-        }
-    }
-
-    /// Completes the profiles before the program changes.
-    pub(super) fn settle_profiles(&mut self) {
-        for hpu in &mut self.hpus {
-            hpu.core.settle_profile(&self.program);
         }
     }
 
     /// The profile of each core up to cycle `now`; empty without [`Cluster::profile_cores`].
     pub fn core_profiles(&mut self, now: Cycle) -> Vec<CodeProfile> {
-        let program = &self.program;
+        let program = &self.fetch.program;
         let profile = |hpu: &mut Hpu| hpu.core.profile(program, now);
-        self.hpus.iter_mut().filter_map(profile).collect()
+        self.cores.hpus.iter_mut().filter_map(profile).collect()
     }
 }
 

@@ -81,8 +81,8 @@ impl Cluster {
             let bank = self.l1.bank(request.addr) as u8;
             for port in members(self.remote.asking.into()) {
                 let bank = bank & !1 | (port - OUTSIDE_PORT) as u8;
-                self.banks[port as usize] = bank;
-                self.ready.ask(port, bank, now, now);
+                self.cores.banks[port as usize] = bank;
+                self.cores.ready.request(port, bank, now, now);
             }
         }
     }
@@ -117,7 +117,7 @@ impl Cluster {
     pub(super) fn grant_remote(&mut self, port: u32, now: Cycle) {
         let remote = self.remote.request.expect("an access that asked");
         let PeRequest { addr, op, .. } = remote.request;
-        let bank = u32::from(self.banks[port as usize]);
+        let bank = u32::from(self.cores.banks[port as usize]);
         if bank == self.l1.bank(addr) {
             self.remote.value = self.word_on_l1(addr, op, now);
         } else if matches!(op, PeOp::Amo { .. }) {

@@ -98,8 +98,8 @@ impl Cluster {
         if self.drivers.without_task == 0 || !self.scheduler.head_is_ready() {
             return;
         }
-        let idle = (0..self.hpus.len()).filter(|&core| self.drivers.without_task >> core & 1 != 0);
-        let Some(core) = { idle }.find(|&core| self.hpus[core].driver.is_ready(now)) else { return };
+        let idle = (0..self.cores.len()).filter(|&core| self.drivers.without_task >> core & 1 != 0);
+        let Some(core) = { idle }.find(|&core| self.cores[core].driver.is_ready(now)) else { return };
         let head = self.scheduler.fifo.pop_front().expect("a head that is ready");
         self.scheduler.level.set(now, self.scheduler.fifo.len() as u64);
         if head.task.pkt_size > 0 {
@@ -108,9 +108,9 @@ impl Cluster {
         self.totals.tasks.add(1);
         let values = [head.task.packet.0, head.task.stage as u64, core as u64];
         self.trace.emit(&TASK_ASSIGNED, now, &values);
-        self.hpus[core].driver.accept(now, head);
+        self.cores[core].driver.accept(now, head);
         self.watch_driver(core);
-        self.retry_driver(core, now + 1);
+        self.cores.repeat_driver(core, now + 1);
     }
 
     /// Returns true if a task has arrived and can be accepted.
@@ -156,7 +156,7 @@ impl Cluster {
     /// The DMA engine takes the copy of the latest task.
     pub(super) fn launch_copy(&mut self, now: Cycle) {
         let HpuTask { task, pkt_ptr } = self.scheduler.fifo.back().expect("the task that waits");
-        self.dma.launch(now, Owner::Scheduler, task.pkt_addr, *pkt_ptr, task.pkt_size);
+        self.beats.dma.launch(now, Owner::Scheduler, task.pkt_addr, *pkt_ptr, task.pkt_size);
         self.scheduler.waits_for_dma = false;
         if now > self.scheduler.accepted_at {
             self.trace.emit(&TASK_COPYING, now, &[task.packet.0, task.stage as u64]);

@@ -4,8 +4,12 @@
 //! beats move whose results no other part sees yet. All steps of a cycle are done again when a message arrives at a
 //! port, when a core accesses anything else, when a transfer ends or when a watchdog runs out.
 
-use super::{Cluster, code};
+use super::ready::Ready;
+use crate::params::IcacheParams;
 use kernel::{Activity, Cycle};
+
+/// Maximum number of cycles that a core may run ahead.
+const MOST_RUN_AHEAD: u64 = 24;
 
 /// The steps that a cluster skips, and the end of the skip. Skipping does not change any result.
 pub(super) struct TickPlan {
@@ -33,7 +37,7 @@ impl TickPlan {
         TickPlan {
             run_ahead: 0,
             max_run_ahead: 0,
-            run_ahead_bound: code::MOST_RUN_AHEAD,
+            run_ahead_bound: MOST_RUN_AHEAD,
             lines_fit: true,
             cores_only_until: 0,
             next_beat: Cycle::MAX,
@@ -44,21 +48,26 @@ impl TickPlan {
 
     /// Bounds the cycles by which a core may run ahead.
     pub fn bound_run_ahead(&mut self, cycles: u64) {
-        self.run_ahead_bound = cycles.clamp(1, code::MOST_RUN_AHEAD);
+        self.run_ahead_bound = cycles.clamp(1, MOST_RUN_AHEAD);
     }
 
-    pub fn run_ahead_bound(&self) -> u64 {
-        self.run_ahead_bound
-    }
-
-    /// Sets how far a core may run ahead while no line is missing, and whether the instruction cache holds all lines.
-    pub fn set_run_ahead(&mut self, lines_fit: bool, cycles: u64) {
-        (self.lines_fit, self.max_run_ahead) = (lines_fit, cycles);
+    /// Sets how far a core may run ahead while no line is missing. While the cache is off, a core runs one instruction
+    /// at a time.
+    ///
+    /// A present line stays until another line replaces it. If all lines of the program fit, that never happens.
+    /// Otherwise it happens at the earliest when a miss of this cycle brings a line.
+    pub fn set_run_ahead(&mut self, is_cached: bool, program_bytes: usize, params: &IcacheParams) {
+        self.lines_fit = program_bytes <= params.bytes as usize;
+        self.max_run_ahead = match (is_cached, self.lines_fit) {
+            (false, _) => 0,
+            (true, true) => self.run_ahead_bound,
+            (true, false) => self.run_ahead_bound.min(params.miss_cycles.into()),
+        };
     }
 
     /// Sets the run-ahead after a change of misses. A line that arrives could replace another one, so cores then do not
     /// run ahead.
-    pub fn choose_run_ahead(&mut self, is_missing: bool) {
+    pub fn misses_changed(&mut self, is_missing: bool) {
         let may_lose_a_line = !self.lines_fit && is_missing;
         self.run_ahead = if may_lose_a_line { self.max_run_ahead.min(1) } else { self.max_run_ahead };
     }
@@ -81,65 +90,34 @@ impl TickPlan {
         self.cores_only_until = 0;
     }
 
-    /// Skips all steps except those of the cores until a watchdog may run out or a beat is due.
-    fn leave_out(&mut self) {
-        self.cores_only_until = self.next_deadline.min(self.next_beat);
-    }
-}
-
-impl Cluster {
-    /// The steps before the cores' turn: only beats, or all steps.
-    #[inline(never)]
-    pub(super) fn begin_cycle(&mut self, now: Cycle, has_mail: bool) {
-        self.catch_up(now);
-        if self.plan.cores_only_until > 0 && !has_mail && now < self.plan.next_deadline {
-            // The end of a transfer lets other parts continue.
-            let has_ended = self.plan.next_beat == now && self.run_wide(now);
-            self.plan_wide(now);
-            if has_ended { self.plan.do_all() } else { self.plan.leave_out() }
-        } else {
-            self.plan.do_all();
-            self.prepare_cores(now);
-        }
+    /// Returns true if a cycle does nothing besides beats before its cores' turn: no step is known to have work.
+    pub fn is_calm(&self, now: Cycle, has_mail: bool) -> bool {
+        self.cores_only_until > 0 && !has_mail && now < self.next_deadline
     }
 
-    /// Returns when to tick next.
-    pub(super) fn next(&mut self, now: Cycle) -> Activity {
-        let (refill, leaves) = (self.next_refill(now), self.next_leave());
-        let soon = self.pe_asking != 0
-            || self.remote.is_busy()
-            || self.remotes.0.is_due(now)
-            || self.drivers.with_commands != 0
-                && (!self.drivers.command_arbiter.is_locked() || self.ports.commands.has_room()) // New room wakes the cluster.
-            || self.launching != 0
-            || self.public_launch.is_some()
-            || self.scheduler.is_pressing(self.drivers.without_task != 0)
-            || self.pe.1.is_due(now)
-            || self.may_accept(now)
-            || leaves <= now + 1;
-        self.plan_wide(now);
-        // A feedback that waits for the end of a command or a transfer waits for a message or for `catch_up`. A
-        // feedback that waits only for its time must not be missed.
-        let only_cores = !soon && self.is_active && leaves == Cycle::MAX && refill == Cycle::MAX;
-        if only_cores {
-            self.plan.leave_out()
-        } else {
-            self.plan.do_all()
-        }
-        if soon {
-            return Activity::Busy;
-        }
-        self.sleep(now, refill.min(leaves))
+    /// Skips all steps except those of the cores, if `only_cores` can act, until a watchdog may run out or a beat is
+    /// due. Otherwise all steps are done.
+    pub fn leave_out(&mut self, only_cores: bool) {
+        self.cores_only_until = if only_cores { self.next_deadline.min(self.next_beat) } else { 0 };
     }
 
     /// Sleeps until a core is due, a watchdog runs out or a moving beat may have an effect outside L1, but not beyond
     /// `limit`.
-    pub(super) fn sleep(&self, now: Cycle, limit: Cycle) -> Activity {
-        let limit = limit.min(self.plan.next_wide_effect).min(self.plan.next_deadline.max(now + 1));
-        match self.ready.next_or(now, limit) {
+    pub fn sleep(&self, ready: &Ready, now: Cycle, limit: Cycle) -> Activity {
+        let limit = limit.min(self.next_wide_effect).min(self.next_deadline.max(now + 1));
+        match ready.next_or(now, limit) {
             Cycle::MAX => Activity::Idle,
             next if next == now + 1 => Activity::Busy,
             next => Activity::Until(next),
+        }
+    }
+
+    /// The same while only cores can act. One tick without effect costs less than to sleep.
+    #[inline(always)]
+    pub fn sleep_cores(&self, ready: &Ready, now: Cycle) -> Activity {
+        match ready.is_due(now + 1) || ready.is_due(now + 2) {
+            true => Activity::Busy,
+            false => self.sleep(ready, now, Cycle::MAX),
         }
     }
 }

@@ -16,12 +16,12 @@ impl Cluster {
     /// Refuses the access of core `i` with an exception.
     #[cold]
     pub(super) fn refuse(&mut self, i: usize, now: Cycle) {
-        self.hpus[i].first_part = None;
-        if self.mistakes.refused_accesses_happen {
-            self.hpus[i].core.fault_late(now);
-            return self.ask(i, now, now + 2);
+        self.cores[i].first_part = None;
+        if self.cores.mistakes.refused_accesses_happen {
+            self.cores[i].core.fault_late(now);
+            return self.request(i, now, now + 2);
         }
-        self.hpus[i].core.fault(now);
+        self.cores[i].core.fault(now);
         self.report_trap(i, now);
         self.advance(i, now);
     }
@@ -29,7 +29,7 @@ impl Cluster {
     /// Refuses an AMO to an address that is not a multiple of 4.
     #[cold]
     pub(super) fn refuse_misaligned(&mut self, i: usize, now: Cycle) {
-        self.hpus[i].core.misalign(now);
+        self.cores[i].core.misalign(now);
         self.report_trap(i, now);
         self.advance(i, now);
     }
@@ -38,32 +38,25 @@ impl Cluster {
     /// now. All other handlers end when their core has what it waits for.
     #[cold]
     pub(super) fn watch_deadlines(&mut self, now: Cycle) {
-        for i in 0..self.hpus.len() {
-            let may_never_come = matches!(self.hpus[i].wait, Wait::Driver | Wait::Fifo | Wait::Event | Wait::Forever);
-            if self.hpus[i].deadline > now {
+        for i in 0..self.cores.len() {
+            let may_never_come = matches!(self.cores[i].wait, Wait::Driver | Wait::Fifo | Wait::Event | Wait::Forever);
+            if self.cores[i].deadline > now {
                 continue;
             }
             if may_never_come {
-                self.hpus[i].wait = Wait::Killed;
-                self.ready.add(i, now, now + 1);
-            } else if self.hpus[i].wait == Wait::Stray {
-                self.hpus[i].wait = Wait::Run;
-                self.hpus[i].core.fetched(now);
+                self.cores.wait(i, Wait::Killed, now, now + 1);
+            } else if self.cores[i].wait == Wait::Stray {
+                self.cores.wait(i, Wait::Run, now, now + 1);
+                self.cores[i].core.fetched(now);
                 self.report_trap(i, now);
-                self.ready.add(i, now, now + 1);
             }
         }
-    }
-
-    /// Finds the first cycle in which a watchdog runs out or has run out.
-    pub(super) fn set_alarm(&mut self) {
-        self.plan.next_deadline = self.hpus.iter().map(|core| core.deadline).min().unwrap_or(Cycle::MAX);
     }
 
     /// Ends the handler of core `i`, which has run too long, with an exception.
     #[cold]
     pub(super) fn kill(&mut self, i: usize, now: Cycle) {
-        let hpu = &mut self.hpus[i];
+        let hpu = &mut self.cores[i];
         hpu.first_part = None;
         hpu.core.interrupt(now, WATCHDOG_CAUSE);
         self.report_trap(i, now);
@@ -77,7 +70,7 @@ impl Cluster {
     /// registers for the numbers that it passes to handlers. In the paper (III-B) the state of the runtime is restored.
     pub(super) fn restore_place(&mut self, i: usize) {
         let cluster = self.id;
-        let core = &mut self.hpus[i].core;
+        let core = &mut self.cores[i].core;
         core.set_x(A0, cluster);
         core.set_x(A1, i as u32);
     }
@@ -85,21 +78,21 @@ impl Cluster {
     pub(super) fn report_trap(&mut self, i: usize, now: Cycle) {
         self.plan.do_all();
         self.totals.traps.add(1);
-        let trap = self.hpus[i].core.last_trap();
-        let at = self.hpus[i].core.time();
+        let trap = self.cores[i].core.last_trap();
+        let at = self.cores[i].core.time();
         if trap.from == Privilege::User {
-            self.hpus[i].deadline = Cycle::MAX;
-            self.set_alarm();
-            if self.hpus[i].guard.is_exact() {
+            self.cores[i].deadline = Cycle::MAX;
+            self.plan.next_deadline = self.cores.next_deadline();
+            if self.cores[i].guard.is_exact() {
                 // Hardware loops jump back in machine mode too: the handler would continue in place of the runtime.
-                self.hpus[i].core.forget_loops();
+                self.cores[i].core.forget_loops();
                 self.restore_place(i);
             }
-            self.hpus[i].driver.trapped();
+            self.cores[i].driver.trapped();
             self.watch_driver(i);
         }
         if trap.from == Privilege::User
-            && let Some(held) = self.hpus[i].driver.running()
+            && let Some(held) = self.cores[i].driver.running()
         {
             let (packet, stage) = (held.task.packet.0, held.task.stage as u64);
             let (l1, bytes) = (held.pkt_ptr.into(), held.task.pkt_size.into());

@@ -1,5 +1,6 @@
 use super::*;
 use expect_test::{Expect, expect};
+use kernel::members;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -19,11 +20,11 @@ fn check(misses: &[(Cycle, usize, u32)], want: Expect) {
             there.push((now + NOTICE_TO_LOOKUP, line));
             looks.extend(members(cores).map(|core| ((now + NOTICE_TO_LOOKUP, core as usize), line)));
         }
-        let asking = refills.asking;
+        let before = refills.requesting;
         let taken = refills.take(now, || true);
-        let who = members(asking & !refills.asking).next().unwrap_or(0) as usize;
+        let who = members(before & !refills.requesting).next().unwrap_or(0) as usize;
         match taken {
-            Some(Taken::Asks(line)) => {
+            Some(Taken::Requests(line)) => {
                 free = free.max(now + 1);
                 replies.insert(free + 4, line);
                 free += 2;
@@ -41,7 +42,7 @@ fn check(misses: &[(Cycle, usize, u32)], want: Expect) {
             if there.iter().any(|&(from, it)| it == line && from <= now) {
                 writeln!(text, "{now:>2} core {core} has {line} after {}", now - began[&core]).expect("text");
             } else {
-                refills.ask(core, line, 0);
+                refills.request(core, line, 0);
             }
         }
     }
