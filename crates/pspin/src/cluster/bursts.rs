@@ -75,25 +75,22 @@ impl Outside {
     }
 
     /// Takes the bursts that have arrived.
+    #[inline]
     pub fn take_bursts(&mut self, now: Cycle) {
-        for initiator in 0..self.ports.len() {
-            while self.ports[initiator].0.is_due(now)
-                && let Some(burst) = self.ports[initiator].0.take()
+        for (initiator, (requests, _)) in self.ports.iter().enumerate() {
+            while requests.is_due(now)
+                && let Some(burst) = requests.take()
             {
-                self.take(now, initiator, burst);
+                let (offset, size) = (burst.addr() - self.base, burst.size());
+                let (queue, tag, data, in_parts) = match burst {
+                    Burst::Read { tag, in_parts: true, .. } => (&mut self.reads, tag, Vec::new(), true),
+                    Burst::Read { tag, .. } => (&mut self.reads, tag, Vec::with_capacity(size as usize), false),
+                    Burst::Write { tag, data, .. } => (&mut self.writes, tag, data.into_vec(), false),
+                };
+                let n_beats = beats(offset, size);
+                queue.push_back(UnderWay { initiator, tag, offset, size, data, in_parts, at: now, beat: 0, n_beats });
             }
         }
-    }
-
-    fn take(&mut self, now: Cycle, initiator: usize, burst: Burst) {
-        let (offset, size) = (burst.addr() - self.base, burst.size());
-        let (queue, tag, data, in_parts) = match burst {
-            Burst::Read { tag, in_parts: true, .. } => (&mut self.reads, tag, Vec::new(), true),
-            Burst::Read { tag, .. } => (&mut self.reads, tag, Vec::with_capacity(size as usize), false),
-            Burst::Write { tag, data, .. } => (&mut self.writes, tag, data.into_vec(), false),
-        };
-        let n_beats = beats(offset, size);
-        queue.push_back(UnderWay { initiator, tag, offset, size, data, in_parts, at: now, beat: 0, n_beats });
     }
 
     /// The first cycle after `now` in which an initiator may get a response, if no new burst arrives.

@@ -100,6 +100,7 @@ impl Caching {
     }
 
     /// The first cycle in which the pending change may happen, if no line is in flight.
+    #[inline]
     pub fn next_event(&self) -> Option<Cycle> {
         self.change.map(|(from, _)| from)
     }

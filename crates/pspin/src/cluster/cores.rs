@@ -4,13 +4,18 @@ use super::hpu::{Hpu, Wait};
 use super::l1::L1;
 use super::ready::Ready;
 use crate::params::{MAX_CORES, PspinParams, RtlMistakes};
-use crate::protocol::Region;
 use blocks::cpu::Program;
 use kernel::Cycle;
 use std::ops::{Index, IndexMut};
 
+/// Registers of the first two arguments, by number.
+const A0: u8 = 10;
+const A1: u8 = 11;
+
 /// All HPUs with the calendar of their next actions.
 pub(super) struct Cores {
+    /// Position of their cluster.
+    pub cluster: u32,
     pub hpus: Vec<Hpu>,
     pub ready: Ready,
     /// For each core and the outside port, the bank of the own L1 of its current or last request.
@@ -42,6 +47,7 @@ impl Cores {
     pub fn new(cluster: u32, params: &PspinParams) -> Self {
         let n_cores = params.cluster.n_cores;
         Cores {
+            cluster,
             hpus: (0..n_cores).map(|core| Hpu::new(cluster, core, params)).collect(),
             ready: Ready::new(n_cores),
             banks: [0; 2 * MAX_CORES],
@@ -53,11 +59,6 @@ impl Cores {
 
     pub fn len(&self) -> usize {
         self.hpus.len()
-    }
-
-    /// Sets the code that every core may run in user mode, with or without a task.
-    pub fn set_runtime(&mut self, runtime: Region) {
-        self.hpus.iter_mut().for_each(|hpu| hpu.guard.set_runtime(runtime));
     }
 
     /// Core `i` requests memory from cycle `at` on.
@@ -113,14 +114,21 @@ impl Cores {
         }
     }
 
+    /// Gives core `i` the registers that boot code leaves to the runtime: its cluster in a0, and its number within the
+    /// cluster in a1.
+    ///
+    /// assumed: PsPIN's runtime (a49fec8, `hpu.c`) starts its loop again after an exception. The loop takes both
+    /// registers for the numbers that it passes to handlers. In the paper (III-B) the state of the runtime is restored.
+    pub fn restore_place(&mut self, i: usize) {
+        let cluster = self.cluster;
+        let core = &mut self.hpus[i].core;
+        core.set_x(A0, cluster);
+        core.set_x(A1, i as u32);
+    }
+
     /// The first cycle in which a watchdog runs out or has run out.
     pub fn next_deadline(&self) -> Cycle {
         self.hpus.iter().map(|hpu| hpu.deadline).min().unwrap_or(Cycle::MAX)
-    }
-
-    /// Instructions retired by all cores.
-    pub fn instructions(&self) -> u64 {
-        self.hpus.iter().map(|hpu| hpu.core.instructions()).sum()
     }
 
     /// Completes the profiles before the program changes.

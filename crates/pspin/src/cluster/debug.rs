@@ -26,33 +26,6 @@ impl Cluster {
         self.cores[core as usize].core.set_probe(probe);
     }
 
-    /// Reports to the probe of core `i` that its task starts or ends.
-    pub(super) fn report_task(&mut self, i: usize) {
-        let Hpu { core, driver, .. } = &mut self.cores[i];
-        core.report_with(|| match driver.running() {
-            None => Event::Ends,
-            Some(HpuTask { task, pkt_ptr }) => Event::Begins(Task {
-                packet: task.packet.0,
-                queue: task.msgid,
-                stage: task.stage as u8,
-                copy: (*pkt_ptr, task.pkt_size),
-                stored: (task.pkt_addr, task.l2_size),
-            }),
-        });
-    }
-
-    /// Reports to the probe of core `i` the memory of the card that a command reads or writes.
-    pub(super) fn report_command(&mut self, i: usize, command: &Command) {
-        let [_, _, addr, size, word, ..] = command.words;
-        let (reads, bytes) = match command.target {
-            CommandTarget::NicSend => (true, word),
-            CommandTarget::HostDma => (command.writes_host(), size),
-            CommandTarget::HostDirect => return, // Its data are the words of the command.
-        };
-        let (from, to) = if reads { (Some(addr), None) } else { (None, Some(addr)) };
-        self.cores[i].core.report_with(|| Event::Moves { from, to, bytes });
-    }
-
     /// Program counter and general registers of a core.
     pub fn registers(&self, core: u32) -> (u32, &[u32]) {
         let core = &self.cores[core as usize].core;
@@ -80,5 +53,34 @@ impl Cluster {
             self.l1.write(offset, data);
         }
         is_inside
+    }
+}
+
+impl Hpu {
+    /// Reports to the probe of the core that its task starts or ends.
+    pub(super) fn report_task(&mut self) {
+        let Hpu { core, driver, .. } = self;
+        core.report_with(|| match driver.running() {
+            None => Event::Ends,
+            Some(HpuTask { task, pkt_ptr }) => Event::Begins(Task {
+                packet: task.packet.0,
+                queue: task.msgid,
+                stage: task.stage as u8,
+                copy: (*pkt_ptr, task.pkt_size),
+                stored: (task.pkt_addr, task.l2_size),
+            }),
+        });
+    }
+
+    /// Reports to the probe of the core the memory of the card that a command reads or writes.
+    pub(super) fn report_command(&mut self, command: &Command) {
+        let [_, _, addr, size, word, ..] = command.words;
+        let (reads, bytes) = match command.target {
+            CommandTarget::NicSend => (true, word),
+            CommandTarget::HostDma => (command.writes_host(), size),
+            CommandTarget::HostDirect => return, // Its data are the words of the command.
+        };
+        let (from, to) = if reads { (Some(addr), None) } else { (None, Some(addr)) };
+        self.core.report_with(|| Event::Moves { from, to, bytes });
     }
 }

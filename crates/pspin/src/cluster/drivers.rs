@@ -1,65 +1,113 @@
 //! The cores' drivers: accesses of the cores, and messages to and from the rest of the card.
 
-use super::Cluster;
-use super::dma_registers::DmaRegisters;
-use super::hpu::{Hpu, Wait};
-use super::hpu_driver::{Answer, ERROR, ISSUE, Trapped};
+use super::cores::Cores;
+use super::hpu::Hpu;
+use super::hpu_driver::{Answer, ERROR, HpuDriver, ISSUE, Trapped};
+use super::scheduler::Scheduler;
+use super::tick_plan::TickPlan;
 use crate::arbiter::LockingTree;
 use crate::events::{
-    COMMAND_DONE, COMMAND_ISSUED, HANDLER_END, HANDLER_LOST, HANDLER_START, HOST_COPY_ISSUED, HPU_IDLE, TASK_DONE,
+    CLUSTER_ACTIVE, COMMAND_DONE, COMMAND_ISSUED, HANDLER_END, HANDLER_START, HOST_COPY_ISSUED, HPU_IDLE, TASK_DONE,
 };
 use crate::params::{IoSchedule, PspinParams};
-use crate::protocol::{CONTEXT_CAUSE, Command, CommandResponse, CommandTarget};
+use crate::protocol::{ClusterActive, Command, CommandResponse, Feedback};
 use blocks::cpu::Privilege;
-use kernel::{Cycle, members};
+use kernel::trace::Tracer;
+use kernel::{Cycle, Ports, Rx, Tx, members};
 use std::collections::VecDeque;
 
-/// State of a cluster's HPU drivers that concerns the rest of the card.
+/// The result of an access of a core to its driver.
+pub(super) enum DriverAccess {
+    /// Granted in this cycle or a later one, with the word read. The task that ends with it, by packet and stage.
+    Granted(Cycle, u32, Option<(u64, u64)>),
+    /// The core waits for its driver.
+    Blocked,
+    /// The core may not move the data that its command names.
+    Refused,
+    /// The runtime must clear the core first.
+    OtherContext,
+}
+
+/// The connections of the HPU drivers to the rest of the card: each sends one item a cycle, in turn.
 pub(super) struct Drivers {
+    feedbacks: Tx<Feedback>,
+    commands: Tx<Command>,
+    responses: Rx<CommandResponse>,
+    active: Tx<ClusterActive>,
+    /// All cores have reached their drivers.
+    pub is_active: bool,
     /// Commands in the FIFO of each driver.
     command_fifos: Vec<VecDeque<Command>>,
     /// Bit sets of drivers: with commands in the FIFO, with feedback, and without a task.
-    pub with_commands: u32,
+    with_commands: u32,
     with_feedback: u32,
     pub without_task: u32,
-    /// Commands and transfers wait by tenant: the command unit cuts commands, and launches go by priority.
-    pub by_tenant: bool,
-    pub command_arbiter: LockingTree,
+    /// The command unit cuts commands.
+    by_tenant: bool,
+    command_arbiter: LockingTree,
     feedback_arbiter: LockingTree,
 }
 
 impl Drivers {
-    pub fn new(params: &PspinParams) -> Self {
+    pub fn new(
+        params: &PspinParams,
+        (feedbacks, active): (Tx<Feedback>, Tx<ClusterActive>),
+        (commands, responses): (Tx<Command>, Rx<CommandResponse>),
+    ) -> Self {
         Drivers {
+            feedbacks,
+            commands,
+            responses,
+            active,
+            is_active: false,
             command_fifos: vec![VecDeque::new(); params.cluster.n_cores as usize],
-            by_tenant: params.sharing.io_schedule != IoSchedule::InOrder,
             with_commands: 0,
             with_feedback: 0,
             without_task: 0,
+            by_tenant: params.sharing.io_schedule != IoSchedule::InOrder,
             command_arbiter: LockingTree::default(),
             feedback_arbiter: LockingTree::default(),
         }
     }
-}
 
-impl Cluster {
+    pub fn ports(&self, ports: &mut Ports) {
+        ports.output("feedbacks", &self.feedbacks);
+        ports.output("commands", &self.commands);
+        ports.input("responses", &self.responses);
+        ports.output("active", &self.active);
+    }
+
+    /// Returns true if a command may leave in the next cycle. New room wakes the cluster.
+    pub fn is_pressing(&self) -> bool {
+        self.with_commands != 0 && (!self.command_arbiter.is_locked() || self.commands.has_room())
+    }
+
     /// Core `i` reads or writes a register of its driver.
-    pub(super) fn access_driver(&mut self, i: usize, offset: u32, write: Option<u32>, now: Cycle) {
-        let instructions = self.cores[i].core.instructions();
-        if !self.cores[i].driver.is_active() {
-            self.plan.do_all();
-            self.cores[i].driver.first_request(now);
-            self.watch_driver(i);
+    pub fn access(
+        &mut self,
+        i: usize,
+        (offset, write): (u32, Option<u32>),
+        now: Cycle,
+        cores: &mut Cores,
+        plan: &mut TickPlan,
+        trace: &Tracer,
+    ) -> DriverAccess {
+        let hpu = &mut cores[i];
+        let instructions = hpu.core.instructions();
+        if !hpu.driver.is_active() {
+            plan.do_all();
+            hpu.driver.first_request(now);
+            self.watch(i, &hpu.driver);
         }
-        if (offset, write) == (ISSUE, None) && !self.may_issue(i) {
-            return self.refuse(i, now);
+        if (offset, write) == (ISSUE, None) && !hpu.may_issue() {
+            return DriverAccess::Refused;
         }
-        let Hpu { core, driver, .. } = &mut self.cores[i];
-        let watched = (self.drivers.with_feedback, self.drivers.without_task);
+        let Hpu { core, driver, .. } = hpu;
+        let watched = (self.with_feedback, self.without_task);
         let before = driver.task().map(|held| (held.task.packet.0, held.task.stage as u64, held.task.handler.addr));
         let was_running = driver.running().is_some();
         let mut issued = None;
-        let answer = match (offset, write) {
+        let mut answer = match (offset, write) {
             (ERROR, Some(cause)) => {
                 let trap = core.last_trap();
                 let is_handlers = core.privilege() == Privilege::User;
@@ -68,194 +116,135 @@ impl Cluster {
             }
             _ => driver.access(now, offset, write, &mut issued),
         };
+        if answer == Answer::OtherContext && core.privilege() == Privilege::Machine {
+            // A runtime that never leaves machine mode isolates nothing.
+            driver.need_not_clear();
+            answer = driver.access(now, offset, write, &mut issued);
+        }
         let (granted, word) = match answer {
             Answer::Granted(granted, word) => (granted, word),
-            Answer::Blocked => {
-                self.cores[i].wait = Wait::Driver;
-                return;
-            }
-            Answer::OtherContext if self.cores[i].core.privilege() == Privilege::Machine => {
-                // A runtime that never leaves machine mode isolates nothing.
-                self.cores[i].driver.need_not_clear();
-                return self.access_driver(i, offset, write, now);
-            }
-            Answer::OtherContext => return self.clear_core(i, now),
+            Answer::Blocked => return DriverAccess::Blocked,
+            Answer::OtherContext => return DriverAccess::OtherContext,
         };
         let is_running = driver.running().is_some();
-        self.watch_driver(i);
-        if is_running != was_running
-            || issued.is_some()
-            || watched != (self.drivers.with_feedback, self.drivers.without_task)
-        {
+        self.watch(i, driver);
+        if is_running != was_running || issued.is_some() || watched != (self.with_feedback, self.without_task) {
             // The most frequent accesses do not need this: reads of the task, and writes of a command's words.
-            self.plan.do_all();
+            plan.do_all();
         }
+        let mut ended = None;
         if let Some((packet, stage, handler)) = before
             && was_running != is_running
         {
-            self.guard_changes(i, granted);
-            self.report_task(i);
-            self.cores[i].core.mark_profile();
+            hpu.task_changes(granted);
+            plan.next_deadline = cores.next_deadline();
+            let hpu = &mut cores[i];
+            hpu.report_task();
+            hpu.core.mark_profile();
             if is_running {
-                self.cores[i].started = instructions;
-                self.trace.emit(&HANDLER_START, granted, &[packet, stage, i as u64, handler.into()]);
+                hpu.started = instructions;
+                trace.emit(&HANDLER_START, granted, &[packet, stage, i as u64, handler.into()]);
             } else {
-                let n = instructions - self.cores[i].started;
-                if self.cores[i].driver.is_idle() {
-                    self.trace.emit(&HPU_IDLE, granted, &[i as u64]);
+                if hpu.driver.is_idle() {
+                    trace.emit(&HPU_IDLE, granted, &[i as u64]);
                 }
-                self.trace.emit(&HANDLER_END, granted, &[packet, stage, i as u64, n]);
+                trace.emit(&HANDLER_END, granted, &[packet, stage, i as u64, instructions - hpu.started]);
+                ended = Some((packet, stage));
             }
         }
         if let Some(command) = issued {
             let values = [command.packet.0, i as u64, command.target as u64, command.writes_host().into()];
-            self.trace.emit(&COMMAND_ISSUED, granted, &values);
+            trace.emit(&COMMAND_ISSUED, granted, &values);
             if let Some((addr, bytes)) = command.copy_to_host() {
-                self.trace.emit(&HOST_COPY_ISSUED, granted, &[command.packet.0, addr, bytes.into()]);
+                trace.emit(&HOST_COPY_ISSUED, granted, &[command.packet.0, addr, bytes.into()]);
             }
-            self.report_command(i, &command);
-            self.drivers.command_fifos[i].push_back(command);
-            self.drivers.with_commands |= 1 << i;
+            cores[i].report_command(&command);
+            self.command_fifos[i].push_back(command);
+            self.with_commands |= 1 << i;
         }
-        if granted > now {
-            self.fetch_behind_access(i, now);
-        }
-        self.word_done(i, now, granted, word);
-        if was_running
-            && !is_running
-            && let Some((packet, stage, _)) = before
-        {
-            let lost = (0..).zip(self.cores[i].core.lost_between_marks()).filter(|(_, cycles)| **cycles > 0);
-            lost.for_each(|(cause, cycles)| self.trace.emit(&HANDLER_LOST, granted, &[packet, stage, cause, *cycles]));
-        }
-    }
-
-    /// Clears the stack of core `i`, and raises an exception in which the runtime clears the core's registers, before
-    /// the core runs a handler of another context. Each 64 bytes of the stack take one beat at the cluster DMA's port.
-    /// This is done long before the runtime uses the stack.
-    fn clear_core(&mut self, i: usize, now: Cycle) {
-        if !self.cores[i].text.is_empty() {
-            self.end_line(i, now);
-        }
-        let (stack, bytes) = self.cores[i].guard.stack();
-        self.plan.do_all();
-        self.beats.wide.clear(&mut self.l1, stack, bytes);
-        self.cores[i].first_part = None;
-        self.cores[i].core.refuse(now, CONTEXT_CAUSE);
-        self.restore_place(i);
-        self.advance(i, now);
-    }
-
-    /// Returns true if the command that core `i` has prepared moves only data that its handler may access.
-    fn may_issue(&self, i: usize) -> bool {
-        let Hpu { core, driver, guard, .. } = &self.cores[i];
-        if core.privilege() == Privilege::Machine {
-            return true;
-        }
-        let Some(held) = driver.running() else { return false };
-        let command = driver.prepared();
-        let [low, high, addr, size, word, ..] = command.words;
-        let host = u64::from(high) << 32 | u64::from(low);
-        match command.target {
-            CommandTarget::NicSend => guard.allows_transfer(addr, word),
-            CommandTarget::HostDma => guard.allows_transfer(addr, size) && guard.allows_host(&held.task, host, size),
-            CommandTarget::HostDirect => guard.allows_host(&held.task, host, addr >> 1 & 0x1ff),
-        }
-    }
-
-    /// A task of core `i` starts or ends in cycle `at`: sets the memory that the core may access, and its deadline.
-    fn guard_changes(&mut self, i: usize, at: Cycle) {
-        let Hpu { core, driver, guard, deadline, dma, .. } = &mut self.cores[i];
-        if guard.is_exact() {
-            core.forget_loops();
-            driver.forget_command();
-            *dma = DmaRegisters::default();
-        }
-        let running = driver.running();
-        guard.set(running.map(|held| (&held.task, held.pkt_ptr)));
-        core.set_user_code(guard.code());
-        let limit = running.map_or(0, |held| held.task.context.protection.watchdog_cycles);
-        let before = std::mem::replace(deadline, if limit == 0 { Cycle::MAX } else { at + Cycle::from(limit) });
-        self.plan.next_deadline = self.plan.next_deadline.min(self.cores[i].deadline);
-        if before == self.plan.next_deadline {
-            self.plan.next_deadline = self.cores.next_deadline();
-        }
+        DriverAccess::Granted(granted, word, ended)
     }
 
     /// Passes the ends of commands to the drivers. Cores that wait for them continue.
-    pub(super) fn take_responses(&mut self, now: Cycle) {
-        while self.ports.responses.is_due(now)
-            && let Some(CommandResponse { id }) = self.ports.responses.take()
+    pub fn take_responses(&mut self, now: Cycle, cores: &mut Cores, trace: &Tracer) {
+        while self.responses.is_due(now)
+            && let Some(CommandResponse { id }) = self.responses.take()
         {
             let core = usize::from(id.core);
-            if let Some((packet, target)) = self.cores[core].driver.command_done(now, id.local) {
-                self.trace.emit(&COMMAND_DONE, now, &[packet.0, core as u64, target as u64]);
-                self.cores.repeat_driver(core, now);
+            if let Some((packet, target)) = cores[core].driver.command_done(now, id.local) {
+                trace.emit(&COMMAND_DONE, now, &[packet.0, core as u64, target as u64]);
+                cores.repeat_driver(core, now);
             }
         }
     }
 
     /// Sends one command a cycle to the command unit. If transfers are checked, sends one fragment of a command, so
     /// that no core waits for the whole transfer of another.
-    pub(super) fn send_command(&mut self) {
-        let asking = u64::from(self.drivers.with_commands);
-        if asking != 0
-            && let Some(core) = self.drivers.command_arbiter.take(asking, self.ports.commands.has_room())
+    pub fn send_command(&mut self, cores: &mut Cores) {
+        if self.with_commands != 0
+            && let Some(core) = self.command_arbiter.take(self.with_commands.into(), self.commands.has_room())
         {
             let core = core as usize;
-            let first = self.drivers.command_fifos[core].front_mut().expect("a command that waits");
-            if let Some(fragment_bytes) = self.cores[core].guard.fragment_bytes().filter(|_| !self.drivers.by_tenant)
+            let first = self.command_fifos[core].front_mut().expect("a command that waits");
+            if let Some(fragment_bytes) = cores[core].guard.fragment_bytes().filter(|_| !self.by_tenant)
                 && let Some(part) = first.split(fragment_bytes)
             {
-                self.cores[core].driver.command_split(part.id.local);
-                return self.ports.commands.send(part);
+                cores[core].driver.command_split(part.id.local);
+                return self.commands.send(part);
             }
-            self.ports.commands.send(self.drivers.command_fifos[core].pop_front().expect("a command that waits"));
-            if self.drivers.command_fifos[core].is_empty() {
-                self.drivers.with_commands &= !(1 << core);
+            self.commands.send(self.command_fifos[core].pop_front().expect("a command that waits"));
+            if self.command_fifos[core].is_empty() {
+                self.with_commands &= !(1 << core);
             }
         }
     }
 
     /// Sends one feedback a cycle to the dispatcher.
-    pub(super) fn send_feedback(&mut self, now: Cycle) {
-        let ready = self.may_leave(now);
+    pub fn send_feedback(&mut self, now: Cycle, cores: &mut Cores, scheduler: &mut Scheduler, trace: &Tracer) {
+        let ready = self.may_leave(now, cores);
         if ready != 0
-            && let Some(core) = self.drivers.feedback_arbiter.take(ready, self.ports.feedbacks.has_room())
+            && let Some(core) = self.feedback_arbiter.take(ready, self.feedbacks.has_room())
         {
             let core = core as usize;
-            let was_idle = self.cores[core].driver.is_idle();
-            let done = self.cores[core].driver.leave(now);
-            self.watch_driver(core);
-            if !was_idle && self.cores[core].driver.is_idle() {
+            let was_idle = cores[core].driver.is_idle();
+            let done = cores[core].driver.leave(now);
+            self.watch(core, &cores[core].driver);
+            if !was_idle && cores[core].driver.is_idle() {
                 // The FIFO shows room a cycle later.
-                self.trace.emit(&HPU_IDLE, now + 1, &[core as u64]);
+                trace.emit(&HPU_IDLE, now + 1, &[core as u64]);
             }
-            self.scheduler.packet_freed(&done);
+            scheduler.packet_freed(&done);
             let values = [done.feedback.packet.0, done.stage as u64, core as u64];
-            self.trace.emit(&TASK_DONE, now, &values);
-            self.ports.feedbacks.send(done.feedback);
-            self.cores.repeat_driver(core, now + 1);
+            trace.emit(&TASK_DONE, now, &values);
+            self.feedbacks.send(done.feedback);
+            cores.repeat_driver(core, now + 1);
         }
     }
 
     /// Bit set of the drivers whose feedback may leave in this cycle.
-    fn may_leave(&self, now: Cycle) -> u64 {
-        let ready = |core: &u32| self.cores[*core as usize].driver.leaves_at().is_some_and(|at| at <= now);
-        members(self.drivers.with_feedback.into()).filter(ready).fold(0, |set, core| set | 1 << core)
+    fn may_leave(&self, now: Cycle, cores: &Cores) -> u64 {
+        let ready = |core: &u32| cores[*core as usize].driver.leaves_at().is_some_and(|at| at <= now);
+        members(self.with_feedback.into()).filter(ready).fold(0, |set, core| set | 1 << core)
     }
 
     /// The next cycle in which a feedback may leave that waits only for its time, not for a command or a transfer.
-    pub(super) fn next_leave(&self) -> Cycle {
-        let leaves =
-            members(self.drivers.with_feedback.into()).filter_map(|core| self.cores[core as usize].driver.leaves_at());
+    pub fn next_leave(&self, cores: &Cores) -> Cycle {
+        let leaves = members(self.with_feedback.into()).filter_map(|core| cores[core as usize].driver.leaves_at());
         leaves.min().unwrap_or(Cycle::MAX)
     }
 
+    /// Notifies the inbound engine, once, that all cores have reached their drivers.
+    pub fn report_active(&mut self, now: Cycle, cores: &Cores, trace: &Tracer) {
+        if !self.is_active && cores.hpus.iter().all(|hpu| hpu.driver.is_active()) {
+            self.is_active = true;
+            trace.emit(&CLUSTER_ACTIVE, now, &[]);
+            self.active.send(ClusterActive);
+        }
+    }
+
     /// Updates the bit sets after a change of a driver's feedback or task.
-    pub(super) fn watch_driver(&mut self, core: usize) {
-        let driver = &self.cores[core].driver;
-        self.drivers.with_feedback = self.drivers.with_feedback & !(1 << core) | u32::from(driver.has_done()) << core;
-        self.drivers.without_task = self.drivers.without_task & !(1 << core) | u32::from(driver.is_idle()) << core;
+    pub fn watch(&mut self, core: usize, driver: &HpuDriver) {
+        self.with_feedback = self.with_feedback & !(1 << core) | u32::from(driver.has_done()) << core;
+        self.without_task = self.without_task & !(1 << core) | u32::from(driver.is_idle()) << core;
     }
 }

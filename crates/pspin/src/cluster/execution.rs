@@ -3,6 +3,7 @@
 use super::Cluster;
 use super::hpu::{Hpu, Wait};
 use super::ready::Ready;
+use crate::protocol::{CONTEXT_CAUSE, WATCHDOG_CAUSE};
 use blocks::cpu::Stop;
 use isa::riscv::cause::INSTRUCTION_FAULT;
 use kernel::Cycle;
@@ -119,5 +120,73 @@ impl Cluster {
             };
             return self.cores.wait(i, wait, now, at.max(now + 1));
         }
+    }
+
+    /// Refuses the access of core `i` with an exception.
+    #[cold]
+    pub(super) fn refuse(&mut self, i: usize, now: Cycle) {
+        self.cores[i].first_part = None;
+        if self.cores.mistakes.refused_accesses_happen {
+            self.cores[i].core.fault_late(now);
+            return self.request(i, now, now + 2);
+        }
+        self.cores[i].core.fault(now);
+        self.report_trap(i, now);
+        self.advance(i, now);
+    }
+
+    /// Refuses an AMO to an address that is not a multiple of 4.
+    #[cold]
+    pub(super) fn refuse_misaligned(&mut self, i: usize, now: Cycle) {
+        self.cores[i].core.misalign(now);
+        self.report_trap(i, now);
+        self.advance(i, now);
+    }
+
+    /// Ends handlers whose watchdogs have run out. If a core waits for an event that may never happen, its handler ends
+    /// now. All other handlers end when their core has what it waits for.
+    #[cold]
+    pub(super) fn watch_deadlines(&mut self, now: Cycle) {
+        for i in 0..self.cores.len() {
+            let may_never_come = matches!(self.cores[i].wait, Wait::Driver | Wait::Fifo | Wait::Event | Wait::Forever);
+            if self.cores[i].deadline > now {
+                continue;
+            }
+            if may_never_come {
+                self.cores.wait(i, Wait::Killed, now, now + 1);
+            } else if self.cores[i].wait == Wait::Stray {
+                self.cores.wait(i, Wait::Run, now, now + 1);
+                self.cores[i].core.fetched(now);
+                self.report_trap(i, now);
+            }
+        }
+    }
+
+    /// Ends the handler of core `i`, which has run too long, with an exception.
+    #[cold]
+    pub(super) fn kill(&mut self, i: usize, now: Cycle) {
+        let hpu = &mut self.cores[i];
+        hpu.first_part = None;
+        hpu.core.interrupt(now, WATCHDOG_CAUSE);
+        self.report_trap(i, now);
+        self.advance(i, now);
+    }
+
+    /// Clears the stack of core `i`, and raises an exception in which the runtime clears the core's registers, before
+    /// the core runs a handler of another context. Each 64 bytes of the stack take one beat at the cluster DMA's port.
+    /// This is done long before the runtime uses the stack.
+    pub(super) fn clear_core(&mut self, i: usize, now: Cycle) {
+        self.stdout.flush(i, now);
+        let (stack, bytes) = self.cores[i].guard.stack();
+        self.plan.do_all();
+        self.beats.wide.clear(&mut self.l1, stack, bytes);
+        self.cores[i].first_part = None;
+        self.cores[i].core.refuse(now, CONTEXT_CAUSE);
+        self.cores.restore_place(i);
+        self.advance(i, now);
+    }
+
+    fn report_trap(&mut self, i: usize, now: Cycle) {
+        self.traps.report(i, now, &mut self.cores, &mut self.drivers, &mut self.plan, &self.trace);
     }
 }

@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 /// The instruction cache of a cluster and its way to program memory. Each part documents its own timing.
 pub(super) struct Fetch {
-    /// What program memory contains, decoded.
+    /// The content of program memory, decoded.
     pub program: Rc<Program>,
     cache: Icache,
     switch: Caching,
@@ -27,7 +27,8 @@ pub(super) struct Fetch {
     lines: (Tx<LineRequest>, Rx<LineReply>),
     /// Writes of the host to program memory.
     code: Rx<CodeWrite>,
-    line_misses: Counter,
+    /// Lines requested from program memory.
+    pub line_misses: Counter,
 }
 
 impl Fetch {
@@ -54,11 +55,6 @@ impl Fetch {
         ports.output("line_requests", &self.lines.0);
         ports.input("line_replies", &self.lines.1);
         ports.input("code", &self.code);
-    }
-
-    /// Lines requested from program memory.
-    pub fn line_misses(&self) -> u64 {
-        self.line_misses.total()
     }
 
     /// Sets the arbiter of the requests to its state after `grants` grants.
@@ -201,8 +197,22 @@ impl Fetch {
         plan.misses_changed(self.missing != 0);
     }
 
+    /// Returns true if nothing happens until a line arrives, a core misses one, or code is written.
+    #[inline]
+    fn is_quiet(&self) -> bool {
+        self.missing == 0 && self.switch.next_event().is_none() && self.refills.is_quiet()
+    }
+
     /// Takes lines that arrive, takes one request, and lets controllers look for their lines.
+    #[inline]
     pub fn refill(&mut self, now: Cycle, cores: &mut Cores, plan: &mut TickPlan) {
+        if self.lines.1.is_due(now) || !self.is_quiet() {
+            self.move_lines(now, cores, plan);
+        }
+    }
+
+    #[inline(never)]
+    fn move_lines(&mut self, now: Cycle, cores: &mut Cores, plan: &mut TickPlan) {
         while self.lines.1.is_due(now)
             && let Some(LineReply { addr }) = self.lines.1.take()
         {
@@ -287,7 +297,11 @@ impl Fetch {
     }
 
     /// The next cycle with work for a line, if program memory does not respond before.
+    #[inline]
     pub fn next_event(&self, now: Cycle, cores: &Cores) -> Cycle {
+        if self.is_quiet() {
+            return Cycle::MAX;
+        }
         let looks = members(self.missing.into()).filter_map(|core| cores[core as usize].miss);
         let change = self.switch.next_event().filter(|_| !self.refills.is_coming()).map(|at| at.max(now + 1));
         let first = looks.map(|miss| miss.looks_at).chain(change).min().unwrap_or(Cycle::MAX);

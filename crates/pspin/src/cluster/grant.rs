@@ -89,7 +89,7 @@ impl Cluster {
                 losers &= !(1 << winner);
                 self.grant_among_others(winner, now);
             }
-            self.totals.l1_conflicts.add(u64::from(losers.count_ones()));
+            self.l1.conflicts.add(u64::from(losers.count_ones()));
             // Outside ports repeat their requests by themselves.
             let losers = losers & !OUTSIDE_PORTS;
             self.cores.ready.request_again(losers, bank, now + 1);
@@ -107,7 +107,7 @@ impl Cluster {
     #[inline(always)]
     fn grant(&mut self, port: u32, now: Cycle) {
         if port >= OUTSIDE_PORT {
-            return self.grant_remote(port, now);
+            return self.remote.grant(port, self.cores.banks[port as usize].into(), &mut self.l1, now);
         }
         let i = port as usize;
         let hpu = &mut self.cores.hpus[i];
@@ -154,8 +154,8 @@ impl Cluster {
     /// A part of an access across two words gets its bank.
     #[cold]
     fn grant_part(&mut self, i: usize, now: Cycle) {
-        let op = self.word_op(i);
-        let word = self.word_on_l1(self.cores[i].next_address(), op, now);
+        let (addr, op) = (self.cores[i].next_address(), self.cores[i].word_op());
+        let word = self.l1.access(addr, op, now);
         self.word_done(i, now, now, word);
     }
 }

@@ -1,12 +1,13 @@
 //! A handler processing unit (HPU): a core, its driver and its other private parts, and its wait state.
 
-use super::dma_registers::DmaRegisters;
+use super::dma_frontend::DmaRegisters;
 use super::guard::Guard;
 use super::hpu_driver::HpuDriver;
 use super::refills::Miss;
 use crate::map;
 use crate::params::PspinParams;
-use crate::pe::PeRequest;
+use crate::pe::PeOp;
+use crate::protocol::CommandTarget;
 use blocks::cpu::{AccessKind, Core, Privilege, Profile};
 use isa::riscv::Amo;
 use kernel::Cycle;
@@ -82,13 +83,9 @@ pub(super) struct Hpu {
     /// The line that the core fetched while the cache was off and from which it has run nothing yet. Its prefetch
     /// buffer keeps the line when the cache is turned on.
     pub held_line: Option<u32>,
-    /// Its request to the PE interconnect, and the cycle of the request.
-    pub pe_request: Option<(Cycle, PeRequest)>,
     pub dma: DmaRegisters,
     /// Words from its neighbour.
     pub fifo: VecDeque<u32>,
-    /// The line of text that the core has written so far.
-    pub text: Vec<u8>,
     /// Instructions retired when its handler started.
     pub started: u64,
 }
@@ -111,10 +108,8 @@ impl Hpu {
             miss: None,
             line_came: 0,
             held_line: None,
-            pe_request: None,
             dma: DmaRegisters::default(),
             fifo: VecDeque::new(),
-            text: Vec::new(),
             started: 0,
         }
     }
@@ -137,6 +132,72 @@ impl Hpu {
     /// Its cache controller, which misses a line, looks for the line in cycle `at`.
     pub fn look_at(&mut self, at: Cycle) {
         self.miss.as_mut().expect("a controller that misses a line").looks_at = at;
+    }
+
+    /// The operation on the word at [`Hpu::next_address`].
+    pub fn word_op(&self) -> PeOp {
+        let access = self.core.access();
+        let shift = access.addr % 4 * 8;
+        match access.kind {
+            AccessKind::Load(_) => PeOp::Load,
+            AccessKind::Amo(amo) => PeOp::Amo { amo, operand: access.value },
+            AccessKind::Store(width) => {
+                let ones = u32::MAX >> (32 - 8 * width.bytes());
+                if self.first_part.is_some() {
+                    PeOp::Store { value: access.value >> (32 - shift), mask: ones >> (32 - shift) }
+                } else {
+                    PeOp::Store { value: access.value << shift, mask: ones << shift }
+                }
+            }
+        }
+    }
+
+    /// Physical memory protection outside the own L1. Machine mode may access everything.
+    pub fn is_permitted(&self, addr: u32, is_beside: bool) -> bool {
+        let Hpu { core, guard, first_part, .. } = self;
+        let access = core.access();
+        core.privilege() == Privilege::Machine
+            // If the first part was permitted, the second one is too. Registers on the link are checked for each part.
+            || first_part.is_some() && !is_beside
+            || match (is_beside, addr & 0x4000 != 0) {
+                (true, true) => guard.allows_link(addr),
+                (true, false) => guard.allows_peripherals(),
+                (false, _) => {
+                    guard.allows(addr, access.bytes(), !matches!(access.kind, AccessKind::Load(_)))
+                }
+            }
+    }
+
+    /// Returns true if the command that the core has prepared moves only data that its handler may access.
+    pub fn may_issue(&self) -> bool {
+        let Hpu { core, driver, guard, .. } = self;
+        if core.privilege() == Privilege::Machine {
+            return true;
+        }
+        let Some(held) = driver.running() else { return false };
+        let command = driver.prepared();
+        let [low, high, addr, size, word, ..] = command.words;
+        let host = u64::from(high) << 32 | u64::from(low);
+        match command.target {
+            CommandTarget::NicSend => guard.allows_transfer(addr, word),
+            CommandTarget::HostDma => guard.allows_transfer(addr, size) && guard.allows_host(&held.task, host, size),
+            CommandTarget::HostDirect => guard.allows_host(&held.task, host, addr >> 1 & 0x1ff),
+        }
+    }
+
+    /// A task starts or ends in cycle `at`: sets the memory that the core may access, and its deadline.
+    pub fn task_changes(&mut self, at: Cycle) {
+        let Hpu { core, driver, guard, deadline, dma, .. } = self;
+        if guard.is_exact() {
+            core.forget_loops();
+            driver.forget_command();
+            *dma = DmaRegisters::default();
+        }
+        let running = driver.running();
+        guard.set(running.map(|held| (&held.task, held.pkt_ptr)));
+        core.set_user_code(guard.code());
+        let limit = running.map_or(0, |held| held.task.context.protection.watchdog_cycles);
+        *deadline = if limit == 0 { Cycle::MAX } else { at + Cycle::from(limit) };
     }
 
     /// Returns true if the core waits for an AMO that reads and writes: neither `lr.w` nor `sc.w`.

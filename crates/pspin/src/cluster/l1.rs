@@ -1,9 +1,11 @@
 //! L1 memory of a cluster (TCDM): word-interleaved banks that cores and wide ports share.
 
+use crate::pe::PeOp;
 use crate::protocol::BEAT_BYTES;
 use blocks::policy::RoundRobinTree;
 use isa::riscv::Amo;
 use kernel::Cycle;
+use kernel::trace::Counter;
 
 /// Position of the first of the two ports for accesses from outside the cluster among a bank's requesters; cores come before them.
 /// The first port is for banks with an even number, the second for the others.
@@ -33,6 +35,8 @@ pub struct L1 {
     served: [u64; MOST_BANKS],
     write_backs: [u64; MOST_BANKS],
     wide_beats: [u64; MOST_BANKS / SUPERBANK as usize],
+    /// Cycles in which a narrow access found its bank taken, summed over all such accesses.
+    pub conflicts: Counter,
     /// From this cycle on no beat is served and no write-back is pending, as far as is known.
     free_from: Cycle,
     /// Banks that write back an AMO, from the given cycle on. Each does so in the first cycle without a beat for it.
@@ -50,6 +54,7 @@ impl L1 {
             served: [0; MOST_BANKS],
             write_backs: [0; MOST_BANKS],
             wide_beats: [0; MOST_BANKS / SUPERBANK as usize],
+            conflicts: Counter::default(),
             free_from: 0,
             write_back: (0, 0),
             beats: (0, 0),
@@ -165,6 +170,19 @@ impl L1 {
         let index = offset as usize / 4 & (self.words.len() - 1);
         let word = &mut self.words[index];
         *word = (u32::from_le_bytes(*word) & !mask | value & mask).to_le_bytes();
+    }
+
+    /// An operation on the word at a byte offset. Returns the old word.
+    pub fn access(&mut self, offset: u32, op: PeOp, now: Cycle) -> u32 {
+        let old = self.load(offset);
+        match op {
+            PeOp::Load => old,
+            PeOp::Store { value, mask } => {
+                self.store(offset, value, mask);
+                old
+            }
+            PeOp::Amo { amo, operand } => self.amo(now, offset, amo, operand),
+        }
     }
 
     /// An atomic operation on the word at a byte offset. Returns the old word, or 0 for SC.

@@ -1,9 +1,9 @@
 //! A cluster: cores with their drivers, L1 memory, instruction cache, DMA engine and scheduler.
 //!
-//! All parts that answer within a cycle form one component, made of plain structs. `tick` below gives the order of
-//! steps within a cycle; `tick_plan.rs` decides when to tick and which steps to skip. `grant.rs` contains the cores'
-//! turn, `cores.rs` runs a core, `access.rs` answers its accesses, `bursts.rs` moves beats, `scheduler.rs` assigns
-//! tasks.
+//! All parts that answer within a cycle form one component. Each is a plain struct in a file of its own, and owns its
+//! state. `tick` below gives the order of steps within a cycle; `tick_plan.rs` decides when to tick and which steps to
+//! skip. Parts meet in three more files: `grant.rs` contains the cores' turn, `execution.rs` runs a core and ends its
+//! handler, `access.rs` answers its accesses.
 
 mod access;
 mod beats;
@@ -12,7 +12,7 @@ mod caching;
 mod cores;
 mod debug;
 mod dma;
-mod dma_registers;
+mod dma_frontend;
 mod drivers;
 mod events;
 mod execution;
@@ -23,6 +23,8 @@ mod hpu;
 mod hpu_driver;
 mod icache;
 mod l1;
+mod pe_port;
+mod peripherals;
 mod ports;
 mod profile;
 mod ready;
@@ -30,6 +32,7 @@ mod refills;
 mod remote;
 mod rings;
 mod scheduler;
+mod stdout;
 mod tick_plan;
 mod timer;
 mod traps;
@@ -40,33 +43,32 @@ pub use ports::{ClusterPorts, DmaPorts, Links};
 pub use profile::{CAUSES, CAUSES_ABOUT};
 pub use refills::MISS_PATH;
 
-use crate::arbiter::LockingTree;
-use crate::events::{CLUSTER_ACTIVE, TRANSFER_DONE};
+use crate::events::TRANSFER_DONE;
 use crate::map;
 use crate::params::PspinParams;
-use crate::pe::{PeReply, PeRequest, RemoteReply, RemoteRequest};
-use crate::protocol::{BEAT_BYTES, ClusterActive, PacketId, Region, Stage};
+use crate::protocol::{BEAT_BYTES, PacketId, Region, Stage};
 use crate::world::Console;
 use beats::Beats;
 use blocks::cpu::{InstructionLog, Program};
-use blocks::policy::RotatingTree;
 use bursts::Outside;
 use cores::Cores;
 use dma::{Dma, Finished, Owner};
-use dma_registers::{Accounts, DmaRegisters, Launcher};
+use dma_frontend::DmaFrontend;
 use drivers::Drivers;
-use events::EventUnit;
 use fetch::Fetch;
 use hpu::{Hpu, Wait};
-use kernel::trace::{Counter, Tracer};
-use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
+use kernel::trace::Tracer;
+use kernel::{Activity, Component, CounterList, Cycle, Ports};
 use l1::L1;
+use pe_port::PePort;
+use peripherals::Peripherals;
 use remote::Remote;
 use scheduler::Scheduler;
 use std::cell::RefCell;
 use std::rc::Rc;
+use stdout::Stdout;
 use tick_plan::TickPlan;
-use timer::Timer;
+use traps::Traps;
 use wide::WidePorts;
 
 /// The state of a core between runs: what it does or waits for.
@@ -84,54 +86,39 @@ pub struct CoreState {
     pub task: Option<(PacketId, Stage)>,
 }
 
-/// Totals of a cluster.
-#[derive(Default)]
-struct Totals {
-    /// Cycles in which a narrow access found its bank taken, summed over all such accesses.
-    l1_conflicts: Counter,
-    traps: Counter,
-    /// Notices to the host that were dropped because the queue was full.
-    dropped_notices: Counter,
-    tasks: Counter,
-    /// Accesses of cores to unmapped addresses.
-    unmapped: Counter,
-}
-
-/// One cluster.
+/// One cluster. Each part owns its state; [`Cluster::tick`] says which part acts when.
 ///
 /// Ports:  see [`ClusterPorts`] and [`Links`].
 /// Timing: a task that arrives in cycle c with 64 bytes is copied, assigned and running in cycle c + 14. Each part
 ///         documents its own timing.
 /// Source: PsPIN RTL a49fec8, `hw/deps/pulp_cluster`, `hw/src/pkt_scheduler/cluster_scheduler.sv`.
 pub struct Cluster {
-    id: u32,
-    plan: TickPlan,
-    ports: ClusterPorts,
-    pe: (Tx<PeRequest>, Rx<PeReply>),
-    remotes: (Rx<RemoteRequest>, Tx<RemoteReply>),
+    /// HPUs, and the banks of L1 that they request.
     cores: Cores,
+    /// L1 memory: banks and their arbiters.
     l1: L1,
+    /// The movers of 64-byte beats: the DMA engine, bursts from outside, the wide ports of L1.
     beats: Beats,
+    /// Registers of the DMA engine, and the arbiter of launches.
+    dma_frontend: DmaFrontend,
+    /// The instruction cache and its way to program memory.
     fetch: Fetch,
-    event_unit: EventUnit,
-    timer: Timer,
+    /// Tasks that arrive, and their packets in L1.
     scheduler: Scheduler,
-    /// Bit set of the cores that request the PE interconnect, and the arbiter's turn.
-    pe_asking: u32,
-    pe_turn: RotatingTree,
+    /// The FIFOs and arbiters behind the HPU drivers: commands, responses, feedback.
     drivers: Drivers,
-    /// Bit set of the cores that wait for the DMA engine to take their transfer, and the arbiter's turn.
-    launching: u32,
-    launch_turn: LockingTree,
-    /// Transfers of tenants.
-    accounts: Accounts,
+    /// Reports of traps to the drivers and the host.
+    traps: Traps,
+    /// Event unit and timer.
+    peripherals: Peripherals,
+    /// Single accesses of cores to the rest of the card.
+    pe: PePort,
+    /// Single accesses from other clusters.
     remote: Remote,
-    public_dma: DmaRegisters,
-    /// The requester that waits for the DMA engine to take the transfer in `public_dma`.
-    public_launch: Option<Launcher>,
-    console: Rc<RefCell<dyn Console>>,
-    is_active: bool,
-    totals: Totals,
+    /// Text that cores print.
+    stdout: Stdout,
+    /// When to tick, how far cores run ahead, and what is left out. It changes no result.
+    plan: TickPlan,
     trace: Tracer,
 }
 
@@ -141,42 +128,31 @@ impl Cluster {
         id: u32,
         params: &PspinParams,
         program: Rc<Program>,
-        mut ports: ClusterPorts,
+        ports: ClusterPorts,
         links: Links,
         console: Rc<RefCell<dyn Console>>,
         trace: Tracer,
     ) -> Self {
-        let cluster = &params.cluster;
-        let n_cores = cluster.n_cores;
+        let n_cores = params.cluster.n_cores;
+        let ClusterPorts { tasks, feedbacks, commands, responses, bursts, active, notices } = ports;
         Cluster {
-            id,
-            plan: TickPlan::new(),
             cores: Cores::new(id, params),
-            l1: L1::new(cluster.l1_bytes, cluster.l1_banks),
+            l1: L1::new(params.cluster.l1_bytes, params.cluster.l1_banks),
             beats: Beats {
                 dma: Dma::new(id, params, links.dma),
-                outside: Outside::new(map::L1_BASE + id * map::L1_STRIDE, std::mem::take(&mut ports.bursts)),
+                outside: Outside::new(map::L1_BASE + id * map::L1_STRIDE, bursts),
                 wide: WidePorts::default(),
             },
+            dma_frontend: DmaFrontend::new(params),
             fetch: Fetch::new(params, program, links.lines, links.code),
-            ports,
-            pe: links.pe,
-            remotes: links.remote,
-            event_unit: EventUnit::new(n_cores),
-            timer: Timer::default(),
-            scheduler: Scheduler::new(id, params),
-            pe_asking: 0,
-            pe_turn: RotatingTree::new(n_cores),
-            drivers: Drivers::new(params),
-            launching: 0,
-            launch_turn: LockingTree::default(),
-            accounts: Accounts::new(params.clock_mhz.hz()),
-            remote: Remote::default(),
-            public_dma: DmaRegisters::default(),
-            public_launch: None,
-            console,
-            is_active: false,
-            totals: Totals::default(),
+            scheduler: Scheduler::new(id, params, tasks),
+            drivers: Drivers::new(params, (feedbacks, active), (commands, responses)),
+            traps: Traps::new(notices),
+            peripherals: Peripherals::new(n_cores),
+            pe: PePort::new(n_cores, links.pe),
+            remote: Remote::new(links.remote),
+            stdout: Stdout::new(id, n_cores, console),
+            plan: TickPlan::new(),
             trace,
         }
     }
@@ -195,7 +171,7 @@ impl Cluster {
 
     /// Sets the code that every core may run in user mode, with or without a task.
     pub fn set_runtime(&mut self, runtime: Region) {
-        self.cores.set_runtime(runtime);
+        self.cores.hpus.iter_mut().for_each(|hpu| hpu.guard.set_runtime(runtime));
     }
 
     /// Limits how far a core may run ahead of the others to `cycles`, from now on and at least 1.
@@ -222,7 +198,7 @@ impl Cluster {
     /// The state of each core: what it does or waits for.
     pub fn core_states(&self) -> Vec<CoreState> {
         let state = |(i, hpu): (usize, &Hpu)| CoreState {
-            cluster: self.id,
+            cluster: self.cores.cluster,
             core: i as u32,
             pc: if hpu.wait == Wait::Stray { hpu.core.last_trap().pc } else { hpu.core.pc() },
             waits: hpu.wait.describe(),
@@ -239,7 +215,7 @@ impl Cluster {
     /// The DMA engine has finished a transfer.
     fn transfer_done(&mut self, owner: Owner, now: Cycle) {
         match owner {
-            Owner::Scheduler => self.packet_copied(now),
+            Owner::Scheduler => self.scheduler.packet_copied(now, &self.trace),
             Owner::Core(core) => {
                 let driver = &mut self.cores[core as usize].driver;
                 driver.transfers -= 1;
@@ -248,15 +224,6 @@ impl Cluster {
                 }
             }
             Owner::Public => {}
-        }
-    }
-
-    /// Notifies the inbound engine, once, that all cores have reached their drivers.
-    fn report_active(&mut self, now: Cycle) {
-        if !self.is_active && self.cores.hpus.iter().all(|hpu| hpu.driver.is_active()) {
-            self.is_active = true;
-            self.trace.emit(&CLUSTER_ACTIVE, now, &[]);
-            self.ports.active.send(ClusterActive);
         }
     }
 
@@ -286,22 +253,17 @@ impl Cluster {
 
     /// Returns when to tick next.
     fn next(&mut self, now: Cycle) -> Activity {
-        let (refill, leaves) = (self.fetch.next_event(now, &self.cores), self.next_leave());
-        let soon = self.pe_asking != 0
-            || self.remote.is_busy()
-            || self.remotes.0.is_due(now)
-            || self.drivers.with_commands != 0
-                && (!self.drivers.command_arbiter.is_locked() || self.ports.commands.has_room()) // New room wakes the cluster.
-            || self.launching != 0
-            || self.public_launch.is_some()
-            || self.scheduler.is_pressing(self.drivers.without_task != 0)
-            || self.pe.1.is_due(now)
-            || self.may_accept(now)
+        let (refill, leaves) = (self.fetch.next_event(now, &self.cores), self.drivers.next_leave(&self.cores));
+        let soon = self.pe.is_pressing(now)
+            || self.remote.is_pressing(now)
+            || self.drivers.is_pressing()
+            || self.dma_frontend.is_pressing()
+            || self.scheduler.is_pressing(now, self.drivers.without_task != 0)
             || leaves <= now + 1;
         self.beats.plan(now, &mut self.plan);
         // A feedback that waits for the end of a command or a transfer waits for a message or for `catch_up`. A
         // feedback that waits only for its time must not be missed.
-        self.plan.leave_out(!soon && self.is_active && leaves == Cycle::MAX && refill == Cycle::MAX);
+        self.plan.leave_out(!soon && self.drivers.is_active && leaves == Cycle::MAX && refill == Cycle::MAX);
         if soon {
             return Activity::Busy;
         }
@@ -310,14 +272,14 @@ impl Cluster {
 
     /// All steps before the cores' turn.
     fn prepare_cores(&mut self, now: Cycle) {
-        self.take_responses(now);
+        self.drivers.take_responses(now, &mut self.cores, &self.trace);
         self.fetch.take_code(now, &mut self.cores, &mut self.plan);
         self.fetch.refill(now, &mut self.cores, &mut self.plan);
         self.take_pe_replies(now);
         self.beats.outside.take_bursts(now);
-        self.assign_task(now);
+        self.scheduler.assign_task(now, &mut self.cores, &mut self.drivers, &self.trace);
         self.move_beats(now);
-        self.accept_task(now);
+        self.scheduler.accept_task(now, &self.trace);
         if self.plan.next_deadline <= now {
             self.watch_deadlines(now);
         }
@@ -328,10 +290,10 @@ impl Cluster {
     fn finish_cycle(&mut self, now: Cycle) -> Activity {
         self.fetch.request_uncached(now);
         self.launch_transfer(now);
-        self.send_pe_request(now);
-        self.send_command();
-        self.send_feedback(now);
-        self.report_active(now);
+        self.pe.send(now);
+        self.drivers.send_command(&mut self.cores);
+        self.drivers.send_feedback(now, &mut self.cores, &mut self.scheduler, &self.trace);
+        self.drivers.report_active(now, &self.cores, &self.trace);
         self.next(now)
     }
 }
@@ -339,7 +301,7 @@ impl Cluster {
 impl Component for Cluster {
     #[inline(always)]
     fn tick(&mut self, now: Cycle) -> Activity {
-        let has_mail = self.ports.tasks.take_mail();
+        let has_mail = self.scheduler.tasks.take_mail();
         if has_mail || !self.plan.is_cores_only(now) {
             self.begin_cycle(now, has_mail);
         }
@@ -352,39 +314,33 @@ impl Component for Cluster {
     }
 
     fn ports(&self, ports: &mut Ports) {
-        let p = &self.ports;
-        ports.input("tasks", &p.tasks);
-        ports.output("feedbacks", &p.feedbacks);
-        ports.output("commands", &p.commands);
-        ports.input("responses", &p.responses);
-        ports.output("pe_requests", &self.pe.0);
-        ports.input("pe_replies", &self.pe.1);
+        ports.input("tasks", &self.scheduler.tasks);
+        self.drivers.ports(ports);
+        self.pe.ports(ports);
         self.beats.dma.ports(ports);
         self.fetch.ports(ports);
-        ports.input("remote_requests", &self.remotes.0);
-        ports.output("remote_replies", &self.remotes.1);
+        self.remote.ports(ports);
         self.beats.outside.ports(ports);
-        ports.output("active", &p.active);
-        ports.output("notices", &p.notices);
+        self.traps.ports(ports);
     }
 
     fn counters(&self, counters: &mut CounterList) {
         let (dma_bytes, dma_faults) = self.beats.dma.totals();
-        counters.add("tasks", self.totals.tasks.total());
-        counters.add("instructions", self.cores.instructions());
-        counters.add("traps", self.totals.traps.total());
-        counters.add("unmapped", self.totals.unmapped.total());
-        counters.add("dropped_notices", self.totals.dropped_notices.total());
+        counters.add("tasks", self.scheduler.assigned.total());
+        counters.add("instructions", self.cores.hpus.iter().map(|hpu| hpu.core.instructions()).sum());
+        counters.add("traps", self.traps.traps.total());
+        counters.add("unmapped", self.pe.unmapped.total());
+        counters.add("dropped_notices", self.traps.dropped_notices.total());
         counters.add("l1_accesses", self.l1.accesses());
         counters.busy("l1_busiest_bank_cycles", self.l1.busiest_bank(), 1, "the busiest L1 bank: one access a cycle");
-        counters.add("l1_conflicts", self.totals.l1_conflicts.total());
+        counters.add("l1_conflicts", self.l1.conflicts.total());
         let limit = "the cluster's instruction cache: a line from program memory in a cycle";
-        counters.busy("icache_misses", self.fetch.line_misses(), 1, limit);
+        counters.busy("icache_misses", self.fetch.line_misses.total(), 1, limit);
         let depth = self.scheduler.depth();
         counters.held("task_fifo_cycles", self.scheduler.level(), depth, "the cluster's tasks that no HPU has taken");
         counters.add("dma_bytes", dma_bytes);
         counters.busy("dma_beats", dma_bytes.div_ceil(BEAT_BYTES.into()), 1, "the cluster's DMA: 64 bytes a cycle");
         counters.add("dma_faults", dma_faults);
-        self.accounts.counters(counters);
+        self.dma_frontend.counters(counters);
     }
 }

@@ -121,6 +121,12 @@ impl Refills {
         !self.coming.is_empty()
     }
 
+    /// Returns true if it has no request to take, and no line that has arrived.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        self.requesting == 0 && self.fills.is_empty()
+    }
+
     /// The first cycle in which it has work, if no line arrives before.
     pub fn next_event(&self, now: Cycle) -> Cycle {
         let fill = self.fills.front().map_or(Cycle::MAX, |&(at, ..)| at);

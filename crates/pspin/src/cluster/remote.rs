@@ -1,12 +1,11 @@
 //! Accesses from other clusters to L1 and to peripherals.
 
-use super::Cluster;
-use super::access::is_public_dma;
-use super::dma_registers::Launcher;
-use super::l1::{OUTSIDE_PORT, OUTSIDE_PORTS};
+use super::cores::Cores;
+use super::dma_frontend::{DmaFrontend, is_public};
+use super::l1::{L1, OUTSIDE_PORT, OUTSIDE_PORTS};
 use crate::map;
 use crate::pe::{PeOp, PeReply, PeRequest, RemoteReply, RemoteRequest};
-use kernel::{Cycle, members};
+use kernel::{Cycle, Ports, Rx, Tx, members};
 
 /// Cycles from the arbiter of the cluster's bus to L1, for an address and for its data.
 const ADDRESS_WAY: Cycle = 1;
@@ -27,112 +26,113 @@ struct WriteWay {
     /// Cycles in which the last address and the one before it entered the register before L1.
     entered: [Cycle; 2],
     /// Cycle in which the last address left it, with its data.
-    asked: Cycle,
+    requested: Cycle,
 }
 
 impl WriteWay {
-    /// The cycles of the next write, which would ask L1 in cycle `due` if nothing were on the way: it leaves the arbiter, it enters the
-    /// register, it can ask.
+    /// The cycles of the next write, which would request L1 in cycle `due` if nothing were on the way: it leaves the arbiter, it enters
+    /// the register, it can request L1.
     fn next(&self, due: Cycle) -> [Cycle; 3] {
         let comes = due.saturating_sub(DATA_WAY).max(self.arbitrated + 1);
         let arbitrated = comes.max(self.entered[1] + 1);
-        let entered = (arbitrated + ADDRESS_WAY).max(self.asked + 1);
+        let entered = (arbitrated + ADDRESS_WAY).max(self.requested + 1);
         [arbitrated, entered, entered.max(comes + DATA_WAY)]
     }
 
-    /// Returns true if the next write can ask in this cycle; then it does.
+    /// Returns true if the next write can request L1 in this cycle; then it does.
     fn passes(&mut self, due: Cycle, now: Cycle) -> bool {
-        let [arbitrated, entered, asks] = self.next(due);
-        let passes = asks <= now;
+        let [arbitrated, entered, requested] = self.next(due);
+        let passes = requested <= now;
         if passes {
-            *self = WriteWay { arbitrated, entered: [entered, self.entered[0]], asked: now };
+            *self = WriteWay { arbitrated, entered: [entered, self.entered[0]], requested: now };
         }
         passes
     }
 }
 
-/// The access under way.
+/// Accesses from other clusters, one at a time.
 ///
-/// Timing:  it asks for two banks, those of the 64 bits around its word, and is answered when it has had both. An AMO occupies both
-///          for a cycle more.
+/// Timing:  an access to L1 requests two banks, those of the 64 bits around its word, and is answered when it has had both. An AMO
+///          occupies both for a cycle more.
 /// Source:  PsPIN RTL a49fec8, `axi_to_mem.sv` (`mem_to_banks`), `amo_shim.sv`.
-#[derive(Default)]
 pub(super) struct Remote {
+    link: (Rx<RemoteRequest>, Tx<RemoteReply>),
     writes: WriteWay,
+    /// The access under way to L1.
     request: Option<RemoteRequest>,
-    /// Bit set of the ports that ask for their banks.
-    asking: u32,
+    /// Bit set of the ports that request their banks.
+    requesting: u32,
     /// The word read, once its bank was granted.
     value: u32,
 }
 
 impl Remote {
-    pub(super) fn is_busy(&self) -> bool {
-        self.request.is_some()
-    }
-}
-
-impl Cluster {
-    /// An access from another cluster joins the requests of the cores.
-    #[inline(never)]
-    pub(super) fn admit_remote(&mut self, now: Cycle) {
-        self.take_remote(now);
-        if let Some(RemoteRequest { request, .. }) = &self.remote.request {
-            let bank = self.l1.bank(request.addr) as u8;
-            for port in members(self.remote.asking.into()) {
-                let bank = bank & !1 | (port - OUTSIDE_PORT) as u8;
-                self.cores.banks[port as usize] = bank;
-                self.cores.ready.request(port, bank, now, now);
-            }
-        }
+    pub fn new(link: (Rx<RemoteRequest>, Tx<RemoteReply>)) -> Self {
+        Remote { link, writes: WriteWay::default(), request: None, requesting: 0, value: 0 }
     }
 
-    /// Takes an access from another cluster. An access to L1 asks for its banks; a peripheral answers in this cycle, except for a
-    /// launch.
-    fn take_remote(&mut self, now: Cycle) {
-        if !self.remotes.0.is_due(now) || self.remote.is_busy() || !self.remotes.1.has_room() {
-            return;
+    pub fn ports(&self, ports: &mut Ports) {
+        ports.input("remote_requests", &self.link.0);
+        ports.output("remote_replies", &self.link.1);
+    }
+
+    /// Returns true if it may act in the next cycle.
+    pub fn is_pressing(&self, now: Cycle) -> bool {
+        self.request.is_some() || self.link.0.is_due(now)
+    }
+
+    /// Takes an access. Returns it if it is for a peripheral.
+    pub fn take(&mut self, now: Cycle, dma: &DmaFrontend) -> Option<RemoteRequest> {
+        if !self.link.0.is_due(now) || self.request.is_some() || !self.link.1.has_room() {
+            return None;
         }
-        let Some(next) = self.remotes.0.peek().map(|remote| *remote) else { return };
+        let next = self.link.0.peek().map(|remote| *remote)?;
         let RemoteRequest { request: PeRequest { addr, op, .. }, .. } = next;
         let is_l1 = (addr - map::L1_BASE) % map::L1_STRIDE < map::CLUSTER_PERIPHERALS;
-        let to_public = !is_l1 && is_public_dma(addr);
-        // While a remote launch is held, all remote accesses wait. While any launch is held, accesses to the public
-        // registers wait.
-        let waits = self.public_launch.as_ref().is_some_and(|held| to_public || matches!(held, Launcher::Remote(_)));
-        if waits || is_l1 && op != PeOp::Load && !self.remote.writes.passes(self.remotes.0.due(), now) {
-            return;
+        if dma.holds_back_remote(!is_l1 && is_public(addr))
+            || is_l1 && op != PeOp::Load && !self.writes.passes(self.link.0.due(), now)
+        {
+            return None;
         }
-        self.remotes.0.take();
+        self.link.0.take();
         if is_l1 {
-            self.remote.request = Some(next);
-            self.remote.asking = OUTSIDE_PORTS;
-        } else if !(to_public && self.hold_public(Launcher::Remote(next), addr & 0x3c, op)) {
-            let value = self.slow_register(0, addr, op, now);
-            self.answer_remote(&next, value);
+            (self.request, self.requesting) = (Some(next), OUTSIDE_PORTS);
+            return None;
+        }
+        Some(next)
+    }
+
+    /// The access under way to L1 joins the requests of the cores.
+    pub fn request_banks(&self, now: Cycle, cores: &mut Cores, l1: &L1) {
+        let Some(RemoteRequest { request, .. }) = &self.request else { return };
+        let bank = l1.bank(request.addr) as u8;
+        for port in members(self.requesting.into()) {
+            let bank = bank & !1 | (port - OUTSIDE_PORT) as u8;
+            cores.banks[port as usize] = bank;
+            cores.ready.request(port, bank, now, now);
         }
     }
 
-    /// The access from another cluster gets the bank of this port.
-    pub(super) fn grant_remote(&mut self, port: u32, now: Cycle) {
-        let remote = self.remote.request.expect("an access that asked");
+    /// The access gets the bank of this port.
+    #[inline(never)]
+    pub fn grant(&mut self, port: u32, bank: u32, l1: &mut L1, now: Cycle) {
+        let remote = self.request.expect("an access that requests banks");
         let PeRequest { addr, op, .. } = remote.request;
-        let bank = u32::from(self.cores.banks[port as usize]);
-        if bank == self.l1.bank(addr) {
-            self.remote.value = self.word_on_l1(addr, op, now);
+        if bank == l1.bank(addr) {
+            self.value = l1.access(addr, op, now);
         } else if matches!(op, PeOp::Amo { .. }) {
-            self.l1.commit(now, bank);
+            l1.commit(now, bank);
         }
-        self.remote.asking &= !(1 << port);
-        if self.remote.asking == 0 {
-            self.remote.request = None;
-            self.answer_remote(&remote, self.remote.value);
+        self.requesting &= !(1 << port);
+        if self.requesting == 0 {
+            self.request = None;
+            self.answer(&remote, self.value);
         }
     }
 
-    pub(super) fn answer_remote(&mut self, remote: &RemoteRequest, value: u32) {
+    pub fn answer(&self, remote: &RemoteRequest, value: u32) {
         let reply = PeReply { core: remote.request.core, value };
-        self.remotes.1.send(RemoteReply { to: remote.from, reply, op: remote.request.op });
+        self.link.1.send(RemoteReply { to: remote.from, reply, op: remote.request.op });
     }
 }
 
@@ -140,27 +140,27 @@ impl Cluster {
 mod tests {
     use super::*;
 
-    /// Cycles in which writes ask that would ask in these cycles if each were alone.
-    fn asks(due: &[Cycle]) -> Vec<Cycle> {
+    /// Cycles in which writes request L1 that would do so in these cycles if each were alone.
+    fn requests(due: &[Cycle]) -> Vec<Cycle> {
         let mut way = WriteWay::default();
-        let ask = |&due: &Cycle| {
+        let request = |&due: &Cycle| {
             let at = way.next(due)[2];
             assert!(at == due || !way.passes(due, at - 1), "not before {at}");
             assert!(way.passes(due, at), "in {at}");
             at
         };
-        due.iter().map(ask).collect()
+        due.iter().map(request).collect()
     }
 
     #[test]
     fn in_a_row_of_writes_every_fifth_comes_a_cycle_later() {
         let row: Vec<Cycle> = (100..109).collect();
-        assert_eq!(asks(&row), [100, 101, 102, 103, 105, 106, 107, 108, 110]);
+        assert_eq!(requests(&row), [100, 101, 102, 103, 105, 106, 107, 108, 110]);
     }
 
     #[test]
     fn a_pause_of_a_cycle_empties_the_way() {
-        assert_eq!(asks(&[100, 101, 102, 103, 105, 106, 107, 108]), [100, 101, 102, 103, 105, 106, 107, 108]);
-        assert_eq!(asks(&[100, 102, 104, 106, 108, 110]), [100, 102, 104, 106, 108, 110]);
+        assert_eq!(requests(&[100, 101, 102, 103, 105, 106, 107, 108]), [100, 101, 102, 103, 105, 106, 107, 108]);
+        assert_eq!(requests(&[100, 102, 104, 106, 108, 110]), [100, 102, 104, 106, 108, 110]);
     }
 }
