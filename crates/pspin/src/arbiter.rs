@@ -4,8 +4,8 @@ use crate::bit_set::BitSet;
 use blocks::policy::RoundRobinTree;
 
 /// The requesters among `n`, as a bit set.
-pub fn requests(n: usize, asks: impl Fn(usize) -> bool) -> u64 {
-    (0..n).filter(|&i| asks(i)).fold(0, |set, i| set | 1 << i)
+pub fn requests(n: usize, requests: impl Fn(usize) -> bool) -> u64 {
+    (0..n).filter(|&i| requests(i)).fold(0, |set, i| set | 1 << i)
 }
 
 /// A [`RoundRobinTree`] with lock: after a refusal it chooses among the requesters of that cycle until one is
@@ -26,13 +26,13 @@ impl LockingTree {
     }
 
     /// The requester that is granted if the resource is available in this cycle.
-    pub fn choose(&self, asking: u64) -> Option<u32> {
-        self.tree.choose(if self.locked != 0 { self.locked } else { asking })
+    pub fn choose(&self, requests: u64) -> Option<u32> {
+        self.tree.choose(if self.locked != 0 { self.locked } else { requests })
     }
 
     /// Returns the granted requester if the resource is available.
-    pub fn take(&mut self, asking: u64, is_to_be_had: bool) -> Option<u32> {
-        let among = if self.locked != 0 { self.locked } else { asking };
+    pub fn take(&mut self, requests: u64, is_to_be_had: bool) -> Option<u32> {
+        let among = if self.locked != 0 { self.locked } else { requests };
         self.locked = if is_to_be_had { 0 } else { among };
         if is_to_be_had { self.tree.take(among) } else { None }
     }
@@ -90,14 +90,14 @@ mod tests {
     /// Each word is the requesters of one cycle, with `!` if they are refused; the result is the granted requester.
     fn check(cycles: &str, want: Expect) {
         let mut arbiter = LockingTree::default();
-        let ask = |word: &str| word.bytes().filter(u8::is_ascii_digit).fold(0, |set, b| set | 1u64 << (b - b'0'));
-        let grant = |word: &str| arbiter.take(ask(word), !word.ends_with('!'));
+        let request = |word: &str| word.bytes().filter(u8::is_ascii_digit).fold(0, |set, b| set | 1u64 << (b - b'0'));
+        let grant = |word: &str| arbiter.take(request(word), !word.ends_with('!'));
         let granted = cycles.split(' ').map(grant).map(|winner| winner.map_or('-', |i| (b'0' + i as u8) as char));
         want.assert_eq(&granted.collect::<String>());
     }
 
     #[test]
-    fn who_asks_after_a_refusal_waits_for_those_who_asked_then() {
+    fn who_requests_after_a_refusal_waits_for_those_who_requested_then() {
         check("2 123 123 123", expect!["2231"]);
         check("2 2! 123 13 13", expect!["2-233"]);
         check("2! 12! 123 13 13", expect!["--233"]);

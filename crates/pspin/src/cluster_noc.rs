@@ -87,9 +87,9 @@ impl ClusterNoc {
 
     /// One beat comes from a cluster.
     pub fn deliver(&mut self) {
-        let asking = (0..).zip(&self.clusters).filter(|(_, cluster)| cluster.replies.has_item());
-        let asking = asking.fold(0, |set, (i, _)| set | 1u64 << i);
-        let Some(chosen) = self.waiting.or_else(|| self.beats.choose(asking)) else { return };
+        let requests = (0..).zip(&self.clusters).filter(|(_, cluster)| cluster.replies.has_item());
+        let requests = requests.fold(0, |set, (i, _)| set | 1u64 << i);
+        let Some(chosen) = self.waiting.or_else(|| self.beats.choose(requests)) else { return };
         let replies = &self.clusters[chosen as usize].replies;
         let to = replies.peek().map(|reply| match *reply {
             BurstReply::Data { tag, .. } => tag as usize,
@@ -101,7 +101,7 @@ impl ClusterNoc {
             return;
         }
         self.waiting = None;
-        self.beats.grant(asking);
+        self.beats.grant(requests);
         let Some(BurstReply::Data { data, last, .. }) = replies.take() else { unreachable!("just seen") };
         let left = &mut self.under_way[to].left;
         let first = left.front_mut().expect("data answer a read");
@@ -124,8 +124,8 @@ impl ClusterNoc {
     fn forward_one(&mut self, now: Cycle) -> bool {
         let passes = self.remap.passes();
         if self.head.is_none() {
-            let asking = u64::from(self.other.0.is_due(now)) << OTHER | u64::from(self.address.is_some()) << OWN;
-            self.head = self.addresses.take(asking).map(|from| from as usize);
+            let requests = u64::from(self.other.0.is_due(now)) << OTHER | u64::from(self.address.is_some()) << OWN;
+            self.head = self.addresses.take(requests).map(|from| from as usize);
         }
         let Some(from) = self.head else { return false };
         if !self.has_passed && !passes {
@@ -133,9 +133,10 @@ impl ClusterNoc {
         }
         self.has_passed = true;
         let is_shared = self.other.0.has_item() || !self.under_way[OTHER].left.is_empty();
-        let asked = if from == OTHER { self.other.0.peek().map(|burst| (burst.addr(), burst.size())) } else { None };
-        let asked = asked.or_else(|| self.address.as_ref().map(|burst| (burst.addr(), burst.size())));
-        let (addr, size) = asked.expect("who is at the head asks");
+        let requested =
+            if from == OTHER { self.other.0.peek().map(|burst| (burst.addr(), burst.size())) } else { None };
+        let requested = requested.or_else(|| self.address.as_ref().map(|burst| (burst.addr(), burst.size())));
+        let (addr, size) = requested.expect("a request at the head");
         let cluster = ((addr - L1_BASE) / L1_STRIDE) as usize;
         let UnderWay { cluster: of, left } = &mut self.under_way[from];
         let may = left.is_empty() || *of == cluster && left.len() < READS;

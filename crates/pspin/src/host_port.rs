@@ -122,9 +122,9 @@ impl HostSlave {
                 continue;
             }
             let writes = matches!(reply, BurstReply::Written { .. });
-            let asked = |access: &&mut UnderWay| matches!(access.op, HostOp::Write(_)) == writes;
+            let same_direction = |access: &&mut UnderWay| matches!(access.op, HostOp::Write(_)) == writes;
             let mut waiting = self.under_way.iter_mut().filter(|access| access.unanswered > 0);
-            let access = waiting.find(asked).expect("an answer to an access");
+            let access = waiting.find(same_direction).expect("an answer to an access");
             access.unanswered -= 1;
             match reply {
                 BurstReply::Written { decoded, .. } => assert!(decoded, "the address was checked"),

@@ -199,11 +199,11 @@ mod tests {
         let mut left = streams.map(|stream| stream.into_bytes().into_iter().collect::<VecDeque<u8>>());
         let mut shown = [const { String::new() }; 4];
         for now in 0.. {
-            let ask = |stream: &VecDeque<u8>| {
+            let request = |stream: &VecDeque<u8>| {
                 let superbank = stream.front().filter(|&&c| c != b'.');
                 superbank.map(|c| u32::from(c - b'0') * 64)
             };
-            let requests = left.each_ref().map(ask);
+            let requests = left.each_ref().map(request);
             let of_port = |port: usize| BeatRequests { write: requests[2 * port], read: requests[2 * port + 1] };
             let granted = decide(&mut wide, now, &mut l1, of_port(0), of_port(1));
             for (stream, side) in [BeatRequester::Write, BeatRequester::Read].into_iter().cycle().take(4).enumerate() {

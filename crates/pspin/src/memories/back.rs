@@ -48,7 +48,7 @@ struct Way {
 /// The way back: converter, register, and the multiplexers, which have no register.
 ///
 /// Timing:  without a beat that is held, a beat arrives `interconnect.dma_reply_cycles` after its bank, in the RTL 4. A held
-///          beat stops all behind it, those of other clusters too. When the register and the converter's buffer are full, the converter asks for no bank.
+///          beat stops all behind it, those of other clusters too. When the register and the converter's buffer are full, the converter requests no bank.
 /// Source:  PsPIN RTL a49fec8, `axi_to_mem.sv`, `stream_to_mem.sv` lines 66 to 70 (BufDepth is 1), `axi_demux.sv`, i_r_spill_reg, of
 ///          `axi_to_mem_banked_mp.sv`; `l2_xbar.sv`, `dma_noc.sv` (SpillR is 0).
 /// Differs: a way of less than 4 cycles has no registers, and no beat on it stops. Beats of handler memory are
@@ -74,7 +74,7 @@ struct Moved {
     late: Vec<(usize, Cycle)>,
     /// An answer waits in front of the register.
     waits: bool,
-    /// The converter asks for no bank in this cycle.
+    /// The converter requests no bank in this cycle.
     is_full: bool,
 }
 
@@ -206,7 +206,7 @@ impl Memories {
         }
     }
 
-    /// Beats move on their way back. Returns true if the converter asks for no bank in this cycle.
+    /// Beats move on their way back. Returns true if the converter requests no bank in this cycle.
     pub(super) fn move_back(&mut self, now: Cycle) -> bool {
         let memory = &mut self.memories[PACKET];
         let Moved { late, waits, is_full } = memory.back.advance(now);
@@ -227,10 +227,10 @@ impl Memories {
 mod tests {
     use super::*;
 
-    /// A cycle, the beats that are late, and if the converter asks.
+    /// A cycle, the beats that are late, and if the converter requests a bank.
     type Change = (Cycle, Vec<(usize, Cycle)>, bool);
 
-    /// Four beats for cluster 0 and four for cluster 1 pass their banks from cycle 0 on, if the converter asks. Cluster 0 holds two
+    /// Four beats for cluster 0 and four for cluster 1 pass their banks from cycle 0 on, if the converter requests them. Cluster 0 holds two
     /// beats as long as said. Returns the cycles in which something is late.
     fn run(held: std::ops::Range<Cycle>) -> Vec<Change> {
         let mut back = Back::new(4);

@@ -19,7 +19,7 @@ struct Beats {
 
 /// A requester of a bank in a cycle: a beat of a burst, or a single access.
 #[derive(Clone, Copy)]
-struct Asking {
+struct Request {
     side: usize,
     bank: usize,
     is_single: bool,
@@ -31,12 +31,12 @@ struct Asking {
 ///          meet one waits for a cycle, and then they meet no more.
 /// Order:   each bank has an arbiter of its own among the sides.
 /// Source:  PsPIN RTL a49fec8, `l2_mem.sv`, `axi_to_mem_banked_mp.sv`, `axi_to_mem.sv`; `tcdm_interconnect.sv` of the PULP
-///          platform. A beat on handler memory takes eight banks of 64 bits, which are asked for together: here they are one.
+///          platform. A beat on handler memory takes eight banks of 64 bits, which are requested together: here they are one.
 pub(super) struct Banks {
     /// For each bank whose turn it is, and the first cycle whose access may change that.
     turns: Vec<(Cycle, RoundRobinTree)>,
     bursts: [Option<Beats>; SIDES],
-    /// The banks of the single accesses that ask in this cycle.
+    /// The banks of the single accesses in this cycle.
     singles: [Option<usize>; SIDES],
     /// Beats and single accesses of each side so far.
     pub(super) served: [u64; SIDES],
@@ -64,20 +64,20 @@ impl Banks {
         self.bursts[side] = Some(Beats { bank: self.bank(addr), from: now, end: now + n_beats });
     }
 
-    /// The next beat of the burst on a side does not ask in this cycle.
+    /// The next beat of the burst on a side requests nothing in this cycle.
     pub(super) fn hold(&mut self, side: usize, now: Cycle) {
         self.settle(side, now);
         let beats = self.bursts[side].as_mut().expect("a burst that has begun");
         (beats.from, beats.end) = (now + 1, beats.end + 1);
     }
 
-    /// A single access asks in this cycle.
-    pub(super) fn ask(&mut self, side: usize, addr: u32) {
+    /// A single access requests a bank in this cycle.
+    pub(super) fn request(&mut self, side: usize, addr: u32) {
         self.singles[side] = Some(self.bank(addr));
     }
 
-    /// Nothing of a side asks for its bank in this cycle: it is as if banks refused it. Returns the side, by bit, if a beat would have
-    /// asked, and if a single access would have.
+    /// Nothing of a side requests its bank in this cycle: it is as if banks refused it. Returns the side, by bit, if a beat would have
+    /// done so, and if a single access would have.
     pub(super) fn stop(&mut self, side: usize, now: Cycle) -> (u64, u64) {
         let single = self.singles[side].take().is_some();
         let beat = self.next_bank(side, now).is_some();
@@ -93,33 +93,33 @@ impl Banks {
     }
 
     /// Decides who passes in this cycle: the sides whose beat does not, and those whose single access does not, by bit. A beat
-    /// that does not passes a cycle later, and all behind it. A side asks for one bank: a single access goes before a beat.
+    /// that does not passes a cycle later, and all behind it. A side requests one bank: a single access goes before a beat.
     pub(super) fn decide(&mut self, now: Cycle) -> (u64, u64) {
-        let mut asking = [Asking { side: 0, bank: 0, is_single: false }; SIDES];
+        let mut requests = [Request { side: 0, bank: 0, is_single: false }; SIDES];
         let (mut beats, mut singles) = (0, 0);
         let mut n = 0;
         for side in 0..SIDES {
-            let single = self.singles[side].take().map(|bank| Asking { side, bank, is_single: true });
-            let beat = self.next_bank(side, now).map(|bank| Asking { side, bank, is_single: false });
+            let single = self.singles[side].take().map(|bank| Request { side, bank, is_single: true });
+            let beat = self.next_bank(side, now).map(|bank| Request { side, bank, is_single: false });
             self.served[side] += u64::from(single.is_some());
             if single.is_some() && beat.is_some() {
                 beats |= 1 << side;
             }
             if let Some(one) = single.or(beat) {
-                asking[n] = one;
+                requests[n] = one;
                 n += 1;
             }
         }
-        let asking = &asking[..n];
-        for (i, &Asking { side, bank, is_single }) in asking.iter().enumerate() {
-            let by = asking.iter().filter(|other| other.bank == bank).fold(0, |by, other| by | 1u64 << other.side);
+        let requests = &requests[..n];
+        for (i, &Request { side, bank, is_single }) in requests.iter().enumerate() {
+            let by = requests.iter().filter(|other| other.bank == bank).fold(0, |by, other| by | 1u64 << other.side);
             if by == 1 << side {
                 if is_single {
                     self.note(bank, side, now);
                 }
-            } else if asking[..i].iter().all(|before| before.bank != bank) {
+            } else if requests[..i].iter().all(|before| before.bank != bank) {
                 let winner = self.winner(bank, by, now);
-                for loser in asking.iter().filter(|other| other.bank == bank && other.side != winner) {
+                for loser in requests.iter().filter(|other| other.bank == bank && other.side != winner) {
                     *(if loser.is_single { &mut singles } else { &mut beats }) |= 1 << loser.side;
                 }
             }
@@ -129,7 +129,7 @@ impl Banks {
         (beats, singles)
     }
 
-    /// The bank that the burst on a side asks for.
+    /// The bank that the burst on a side requests.
     fn next_bank(&self, side: usize, now: Cycle) -> Option<usize> {
         let beats = self.bursts[side].filter(|beats| (beats.from..beats.end).contains(&now))?;
         Some((beats.bank + (now - beats.from) as usize) % self.turns.len())
@@ -139,9 +139,9 @@ impl Banks {
     fn winner(&mut self, bank: usize, by: u64, now: Cycle) -> usize {
         (0..SIDES).for_each(|side| self.settle(side, now));
         let (at, turn) = &mut self.turns[bank];
-        // The beat of the winner comes to `note` later, as if only the winner had asked.
+        // The beat of the winner comes to `note` later, as if only the winner had requested the bank.
         *at = now + 1;
-        turn.take(by).expect("somebody asks") as usize
+        turn.take(by).expect("a requester") as usize
     }
 
     /// The beats of a side before this cycle have passed, and only this side requested their banks.
@@ -190,11 +190,11 @@ mod tests {
                     banks.begin(side, bank * BEAT_BYTES, n_beats, now);
                 }
             }
-            let asked = [0, 1, 2, 3].map(|side| banks.next_bank(side, now));
+            let requested = [0, 1, 2, 3].map(|side| banks.next_bank(side, now));
             let (refused, _) = banks.decide(now);
             for side in 0..SIDES {
                 let passes = refused >> side & 1 == 0;
-                lines[side].push(match asked[side] {
+                lines[side].push(match requested[side] {
                     Some(bank) if passes => char::from(b'0' + bank as u8),
                     Some(_) => '-',
                     None => '.',
@@ -271,10 +271,10 @@ mod tests {
         );
     }
 
-    /// Near reads win bank 0 in cycle 0, and the turn passes to far reads, which have asked too. In cycle 1 these go before near
+    /// Near reads win bank 0 in cycle 0, and the turn passes to far reads, which have requested it too. In cycle 1 these go before near
     /// writes.
     #[test]
-    fn the_turn_passes_to_the_next_one_who_asked() {
+    fn the_turn_passes_to_the_next_one_who_requested() {
         check(
             &[(0, 0, 0, 1), (0, 2, 0, 1), (1, 1, 0, 1)],
             expect![[r#"
@@ -287,9 +287,9 @@ mod tests {
     }
 
     proptest! {
-        /// All beats pass, in order, and no bank is taken twice in a cycle or asked for in vain.
+        /// All beats pass, in order, and no bank is taken twice in a cycle or requested in vain.
         #[test]
-        fn a_bank_serves_one_of_those_who_ask(
+        fn a_bank_serves_one_of_those_who_request(
             bursts in prop::collection::vec((0u64..40, 0usize..SIDES, 0u32..N_BANKS, 1u64..12), 1..12),
         ) {
             let lines = timeline(&bursts, 300);

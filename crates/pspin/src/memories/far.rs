@@ -22,7 +22,7 @@ pub(super) struct Addresses {
     remapper: Remapper,
     /// Those of writes in the buffer.
     n_buffered: usize,
-    /// Those of writes in the register, of which the first may have passed the demultiplexer; it stays until its first beat asks
+    /// Those of writes in the register, of which the first may have passed the demultiplexer; it stays until its first beat requests a bank
     /// for its bank.
     n_writes: usize,
     /// The last cycle in which one left it, whose place can be used in the cycle behind the next.
@@ -32,12 +32,12 @@ pub(super) struct Addresses {
 }
 
 impl Addresses {
-    /// Which of the addresses that ask pass in this cycle, by direction.
-    fn pass(&mut self, asks: [bool; 2], reads_have_room: bool, now: Cycle) -> [bool; 2] {
+    /// Which of the waiting addresses pass in this cycle, by direction.
+    fn pass(&mut self, requests: [bool; 2], reads_have_room: bool, now: Cycle) -> [bool; 2] {
         let leaving = self.left_at.is_some_and(|at| at + 1 == now);
         let has_room = [reads_have_room, self.n_buffered < BUFFER];
         let moves_on = self.n_writes + usize::from(leaving) < REGISTER;
-        let passes = self.remapper.pass(asks, false, has_room);
+        let passes = self.remapper.pass(requests, false, has_room);
         self.n_buffered += usize::from(passes[WRITE]);
         if moves_on && self.n_buffered > 0 {
             self.n_buffered -= 1;
@@ -46,7 +46,7 @@ impl Addresses {
         passes
     }
 
-    /// The first beat of a write asks for its bank. If the bank refuses it, a register behind the converter holds it.
+    /// The first beat of a write requests its bank. If the bank refuses it, a register behind the converter holds it.
     /// Source: PsPIN RTL a49fec8, `axi_to_mem.sv`, mem_to_banks, i_ft_reg.
     pub(super) fn leave(&mut self, was_announced: bool, now: Cycle) {
         self.n_writes -= 1;
@@ -112,12 +112,12 @@ mod tests {
     #[test]
     fn while_an_address_waits_for_room_no_new_one_of_the_other_direction_passes() {
         let mut addresses = Addresses::default();
-        // Reads have no room from cycle 1 to 3: the one that asks then waits, and a write that comes behind it does, too.
+        // Reads have no room from cycle 1 to 3: the one that comes then waits, and a write that comes behind it does, too.
         let mut passed = Vec::new();
-        for (now, asks) in
+        for (now, requests) in
             [[true, true], [true, false], [true, true], [true, true], [true, true], [false, true]].iter().enumerate()
         {
-            passed.push(addresses.pass(*asks, !(1..4).contains(&now), now as Cycle));
+            passed.push(addresses.pass(*requests, !(1..4).contains(&now), now as Cycle));
         }
         let [none, read, write, both] = [[false, false], [true, false], [false, true], [true, true]];
         assert_eq!(passed, [both, none, none, none, read, write]);

@@ -104,15 +104,15 @@ impl Filter {
         self.waiting.push_back((cluster, request));
     }
 
-    /// The address of the read that asks for its bank in this cycle.
-    pub(super) fn asking(&self, now: Cycle) -> Option<u32> {
+    /// The address of the read that requests its bank in this cycle.
+    pub(super) fn request(&self, now: Cycle) -> Option<u32> {
         let n = self.reads.len() - usize::from(self.passes_back(now));
         self.waiting.front().filter(|_| n < IN_SRAM).map(|(_, request)| request.addr)
     }
 
-    /// The read that asked, which its bank serves.
+    /// The read that requested its bank, which its bank serves.
     pub(super) fn take(&mut self) -> (usize, PeRequest) {
-        self.waiting.pop_front().expect("a read that asked")
+        self.waiting.pop_front().expect("a read that requested")
     }
 
     /// Returns true if anything waits for its bank.
@@ -157,16 +157,16 @@ mod tests {
         PeRequest { core: 0, addr: 0x1c30_0000, op }
     }
 
-    /// A cycle behind the filter, where the bank refuses reads in some cycles. Returns whether a read asked for its bank, and
+    /// A cycle behind the filter, where the bank refuses reads in some cycles. Returns whether a read requested its bank, and
     /// whether a reply passed.
     fn serve(filter: &mut Filter, now: Cycle, refused: &[Cycle]) -> (bool, bool) {
-        let asks = filter.asking(now).is_some();
-        let is_served = asks && !refused.contains(&now);
+        let requests = filter.request(now).is_some();
+        let is_served = requests && !refused.contains(&now);
         if is_served {
             let (cluster, PeRequest { core, op, .. }) = filter.take();
             filter.read(now, cluster, PeReply { core, value: 0 }, !matches!(op, PeOp::Load));
         }
-        (asks, filter.back(now).is_some())
+        (requests, filter.back(now).is_some())
     }
 
     #[test]
@@ -193,17 +193,17 @@ mod tests {
     #[test]
     fn reads_wait_for_their_bank_while_three_are_on_their_way_back() {
         let mut filter = Filter::new(&crate::testing::params().l2);
-        let (mut asked, mut back) = (Vec::new(), Vec::new());
+        let (mut requested, mut back) = (Vec::new(), Vec::new());
         for now in 0..14 {
             if [0, 1, 2, 3, 5, 7].contains(&now) {
                 assert!(filter.has_place(now));
                 filter.pass(now, 0, request(PeOp::Load));
             }
-            let (asks, passes) = serve(&mut filter, now, &[8]);
-            asked.extend(asks.then_some(now));
+            let (requests, passes) = serve(&mut filter, now, &[8]);
+            requested.extend(requests.then_some(now));
             back.extend(passes.then_some(now));
         }
-        assert_eq!(asked, [0, 1, 2, 4, 6, 8, 9]);
+        assert_eq!(requested, [0, 1, 2, 4, 6, 8, 9]);
         assert_eq!(back, [4, 6, 8, 9, 10, 12]);
     }
 

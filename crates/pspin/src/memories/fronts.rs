@@ -43,7 +43,9 @@ impl Fronts {
     }
 
     /// The memories to which bursts go, by bit; [`super::ELSEWHERE`] if one goes to neither.
-    pub(super) fn asked(&self) -> u32 {
-        (0..).zip(&self.0).fold(0, |asked, (memory, [reads, writes])| asked | u32::from(reads | writes != 0) << memory)
+    pub(super) fn requested(&self) -> u32 {
+        (0..)
+            .zip(&self.0)
+            .fold(0, |requested, (memory, [reads, writes])| requested | u32::from(reads | writes != 0) << memory)
     }
 }

@@ -31,9 +31,9 @@ pub(super) struct MemoryPortSide {
 
 impl MemoryPortSide {
     /// True if the address of the next write has passed the demultiplexer, where all reads of the port are counted, too. The
-    /// one behind it is looked at when its first beat has asked for its bank.
-    pub(super) fn address_passes(&mut self, is_asking: bool, reads: &mut Reads, now: Cycle) -> bool {
-        self.has_address |= is_asking && reads.is_open(now);
+    /// one behind it is looked at when its first beat has requested its bank.
+    pub(super) fn address_passes(&mut self, is_requesting: bool, reads: &mut Reads, now: Cycle) -> bool {
+        self.has_address |= is_requesting && reads.is_open(now);
         self.has_address
     }
 }

@@ -112,7 +112,7 @@ const WRITE: usize = 1;
 const HANDLER: usize = 0;
 const PACKET: usize = 1;
 
-/// In [`Memories::asked`], somewhere that is neither memory.
+/// In [`Memories::requested`], somewhere that is neither memory.
 const ELSEWHERE: u32 = 1 << 2;
 
 /// Banks of handler memory, as far as beats of 64 bytes tell them apart: 32 of 64 bits. Source: PsPIN RTL a49fec8,
@@ -191,16 +191,16 @@ impl Memories {
     }
 
     /// Memories with a waiting access or burst, by bit; most cycles have one.
-    fn asked(&self, now: Cycle) -> u32 {
+    fn requested(&self, now: Cycle) -> u32 {
         let single = |side| match self.singles.next(side) {
             Some(request) => self.memory_at(request.addr).map_or(ELSEWHERE, |memory| 1 << memory),
             None => 0,
         };
-        let mut asked = single(READ) | single(WRITE) | u32::from(self.singles.filter.is_waiting()) << HANDLER;
+        let mut requested = single(READ) | single(WRITE) | u32::from(self.singles.filter.is_waiting()) << HANDLER;
         if self.ports.addresses.as_ref().is_some_and(|(_, addresses)| addresses.is_due(now)) {
-            asked |= 1 << PACKET;
+            requested |= 1 << PACKET;
         }
-        asked | self.fronts[NEAR].asked() | self.fronts[FAR].asked()
+        requested | self.fronts[NEAR].requested() | self.fronts[FAR].requested()
     }
 
     /// Initiators whose next burst goes to this side of this memory and may be answered. A read that is answered beat by beat may
@@ -408,17 +408,17 @@ impl Component for Memories {
             self.fronts[port].look(self.ports.bursts(position(port, READ)), &self.memories, now);
         }
         self.choose_dma_read();
-        let mut asked = self.asked(now);
+        let mut requested = self.requested(now);
         for memory in [HANDLER, PACKET] {
             let is_due = self.memories[memory].next_event(now).is_some_and(|at| at <= now + 1);
-            if is_due || asked & 1 << memory != 0 {
+            if is_due || requested & 1 << memory != 0 {
                 self.serve(memory, now);
                 // A requester that the one served may request the other.
-                asked = self.asked(now);
+                requested = self.requested(now);
             }
         }
         self.dma_turn.settle();
-        if asked & ELSEWHERE != 0 {
+        if requested & ELSEWHERE != 0 {
             self.refuse_bursts();
         }
         self.take_remote_replies(now);

@@ -1,7 +1,7 @@
 //! The port of the L2 memories towards the clusters: single accesses of cores, and bursts of DMA engines.
 
 use super::memory::{Memory, MemoryPortSide, NEAR, position};
-use super::reads::{Asking, Read};
+use super::reads::{Read, Requester};
 use super::singles::is_atomic;
 use super::{HANDLER, Memories, PACKET, READ, WRITE};
 use crate::arbiter::LockingTree;
@@ -26,8 +26,8 @@ fn is_read(op: PeOp) -> bool {
 #[derive(Default)]
 pub(super) struct DmaTurn {
     turn: LockingTree,
-    /// Clusters whose engine asks in this cycle, and the one whose turn it is, as bit sets.
-    asking: u64,
+    /// Clusters whose engine requests a bank in this cycle, and the one whose turn it is, as bit sets.
+    requests: u64,
     chosen: u64,
     passes: bool,
 }
@@ -45,8 +45,8 @@ impl DmaTurn {
 
     /// The cycle is over.
     pub(super) fn settle(&mut self) {
-        if self.asking != 0 {
-            self.turn.take(self.asking, std::mem::take(&mut self.passes));
+        if self.requests != 0 {
+            self.turn.take(self.requests, std::mem::take(&mut self.passes));
         }
     }
 }
@@ -54,9 +54,9 @@ impl DmaTurn {
 impl Memories {
     /// Chooses the DMA engine whose read may pass in this cycle.
     pub(super) fn choose_dma_read(&mut self) {
-        let asking = self.fronts[NEAR].to(HANDLER, READ) | self.fronts[NEAR].to(PACKET, READ);
-        self.dma_turn.asking = asking;
-        self.dma_turn.chosen = self.dma_turn.turn.choose(asking).map_or(0, |cluster| 1 << cluster);
+        let requests = self.fronts[NEAR].to(HANDLER, READ) | self.fronts[NEAR].to(PACKET, READ);
+        self.dma_turn.requests = requests;
+        self.dma_turn.chosen = self.dma_turn.turn.choose(requests).map_or(0, |cluster| 1 << cluster);
     }
 
     /// Single accesses come: those to memories wait for their turn, others go on to another cluster, to the control block,
@@ -91,7 +91,7 @@ impl Memories {
         }
     }
 
-    /// Bursts come to this port, and single accesses ask for their banks. These, by side, with who asked for the side.
+    /// Bursts come to this port, and single accesses request their banks. These, by side, with the requests for the side.
     pub(super) fn take_near(&mut self, memory: usize, now: Cycle) -> [Option<u64>; 2] {
         let mut singles = [None; 2];
         for side in [WRITE, READ] {
@@ -113,29 +113,29 @@ impl Memories {
                     dma = 0;
                 }
             }
-            let asking = u64::from(single) | u64::from(dma != 0) << 1;
+            let requests = u64::from(single) | u64::from(dma != 0) << 1;
             let Memory { banks, sides, reads, .. } = &mut self.memories[memory];
-            if side == WRITE && !sides[at].address_passes(asking != 0, &mut reads[NEAR], now) {
+            if side == WRITE && !sides[at].address_passes(requests != 0, &mut reads[NEAR], now) {
                 continue;
             }
-            match sides[at].turn.choose(asking) {
+            match sides[at].turn.choose(requests) {
                 Some(0) if memory == HANDLER && self.singles.next(side).is_some_and(|request| is_read(request.op)) => {
-                    sides[at].turn.grant(asking);
+                    sides[at].turn.grant(requests);
                     sides[at].has_address = false;
                     let (cluster, request) = self.singles.take(side, now);
                     self.singles.filter.pass(now, cluster, request);
                 }
                 Some(0) => {
                     let addr = self.singles.next(side).expect("an access that was seen").addr;
-                    banks.ask(at, addr);
-                    singles[side] = Some(asking);
+                    banks.request(at, addr);
+                    singles[side] = Some(requests);
                 }
                 Some(_) => {
-                    sides[at].turn.grant(asking);
+                    sides[at].turn.grant(requests);
                     sides[at].reading = None;
                     let cluster = match side {
                         READ => self.dma_turn.pass(),
-                        _ => sides[at].dma.take(dma).expect("somebody asks") as usize,
+                        _ => sides[at].dma.take(dma).expect("a requester") as usize,
                     };
                     let n_beats = self.take_burst(memory, at, cluster, now);
                     if side == READ {
@@ -149,15 +149,15 @@ impl Memories {
             }
         }
         if memory == HANDLER
-            && let Some(addr) = self.singles.filter.asking(now)
+            && let Some(addr) = self.singles.filter.request(now)
         {
-            self.memories[memory].banks.ask(position(NEAR, READ), addr);
+            self.memories[memory].banks.request(position(NEAR, READ), addr);
             singles[READ] = Some(0);
         }
         singles
     }
 
-    /// Reads of packet memory go on their way; whether a single access asks for its bank.
+    /// Reads of packet memory go on their way; whether a single access requests its bank.
     fn take_near_reads(&mut self, now: Cycle) -> bool {
         let at = position(NEAR, READ);
         let mut dma = self.burst_candidates(NEAR, PACKET, READ);
@@ -168,9 +168,9 @@ impl Memories {
             dma &= self.dma_turn.chosen & self.clusters_with_place(now);
         }
         let single = self.singles.next(READ).is_some_and(|request| self.memories[PACKET].contains(request.addr));
-        let asking = u64::from(single) | u64::from(dma != 0) << 1;
+        let requests = u64::from(single) | u64::from(dma != 0) << 1;
         let Memory { reads, .. } = &mut self.memories[PACKET];
-        if let Some(chosen) = reads[NEAR].turn.choose(asking) {
+        if let Some(chosen) = reads[NEAR].turn.choose(requests) {
             let who = match chosen {
                 0 => {
                     let (cluster, core) = self.singles.next_reader().expect("an access that was seen");
@@ -179,7 +179,7 @@ impl Memories {
                 _ => self.dma_turn.chosen(),
             };
             let passes = reads[NEAR].show(who, now);
-            reads[NEAR].turn.take(asking, passes);
+            reads[NEAR].turn.take(requests, passes);
             if passes && chosen == 0 {
                 let (cluster, request) = self.singles.take(READ, now);
                 reads[NEAR].push(who, Read::Single(cluster, request), now);
@@ -192,10 +192,10 @@ impl Memories {
         }
         self.come_read(PACKET, NEAR, now);
         let Memory { banks, reads, .. } = &mut self.memories[PACKET];
-        if reads[NEAR].ask(now, banks.end(at).saturating_sub(now)) != Some(Asking::Single) {
+        if reads[NEAR].request(now, banks.end(at).saturating_sub(now)) != Some(Requester::Single) {
             return false;
         }
-        banks.ask(at, reads[NEAR].single().expect("a single access asks"));
+        banks.request(at, reads[NEAR].single().expect("a single access"));
         true
     }
 
@@ -203,7 +203,7 @@ impl Memories {
     pub(super) fn pass_singles(&mut self, memory: usize, singles: [Option<u64>; 2], refused: u64, now: Cycle) {
         for side in [WRITE, READ] {
             let at = position(NEAR, side);
-            let Some(asking) = singles[side].filter(|_| refused >> at & 1 == 0) else { continue };
+            let Some(requests) = singles[side].filter(|_| refused >> at & 1 == 0) else { continue };
             let Memory { sides, reads, back, .. } = &mut self.memories[memory];
             let (cluster, request) = match (side, memory) {
                 (READ, PACKET) => {
@@ -212,7 +212,7 @@ impl Memories {
                 }
                 (READ, _) => self.singles.filter.take(),
                 _ => {
-                    sides[at].turn.grant(asking);
+                    sides[at].turn.grant(requests);
                     sides[at].has_address = false;
                     self.singles.take(side, now)
                 }

@@ -70,9 +70,9 @@ impl ProgramMemory {
 
     pub(super) fn tick(&mut self, now: Cycle, ports: &MemoryPorts) {
         if self.lines.len() < WAITING_LINES {
-            let asking = (0..).zip(&ports.lines).filter(|(_, (requests, _))| requests.has_item());
-            let asking = asking.fold(0, |set, (i, _)| set | 1u64 << i);
-            if let Some(cluster) = self.line_turn.take(asking) {
+            let requests = (0..).zip(&ports.lines).filter(|(_, (requests, _))| requests.has_item());
+            let requests = requests.fold(0, |set, (i, _)| set | 1u64 << i);
+            if let Some(cluster) = self.line_turn.take(requests) {
                 let request = ports.lines[cluster as usize].0.take().expect("just seen");
                 self.lines.push_back((cluster as usize, request));
             }
@@ -90,7 +90,7 @@ impl ProgramMemory {
                 self.free = now + LINE_INTERVAL;
                 self.port_cycles.add(LINE_INTERVAL);
             }
-            Some(_) => self.serve_word(now, host.expect("the host asks"), ports),
+            Some(_) => self.serve_word(now, host.expect("a request of the host"), ports),
             None => {}
         }
     }

@@ -27,49 +27,49 @@ pub(super) enum Read {
     Single(usize, PeRequest),
 }
 
-/// A read that asks for a bank: a single access, or the next beat of the bursts.
+/// A read that requests a bank: a single access, or the next beat of the bursts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Asking {
+pub(super) enum Requester {
     Single,
     Beat,
 }
 
 /// The converter of reads: what it shows to the banks in a cycle.
 ///
-/// Order:   single accesses before beats. A read that its bank refused asks again before all others. In the first cycle of that, the
-///          converter chooses the next one, which then asks behind it even if a single access has come.
+/// Order:   single accesses before beats. A read that its bank refused requests it again before all others. In the first cycle of that, the
+///          converter chooses the next one, which then comes behind it even if a single access has come.
 /// Source:  PsPIN RTL a49fec8, `axi_to_mem.sv`, i_rd_ft_reg, and i_ft_reg of `mem_to_banks`.
 #[derive(Default)]
 struct Converter {
-    /// The read that asks in this cycle, or asked in the last one that was simulated.
-    asking: Option<Asking>,
-    refused: Option<Asking>,
+    /// The read that requests a bank in this cycle, or requested one in the last cycle that was simulated.
+    requester: Option<Requester>,
+    refused: Option<Requester>,
     /// The next read of this converter, and the earliest cycle of its request. If that cycle was not simulated, no other read
     /// competed for the bank.
-    chosen: Option<(Cycle, Asking)>,
+    chosen: Option<(Cycle, Requester)>,
 }
 
 impl Converter {
-    /// The read that asks in this cycle, given the numbers of single accesses and of beats.
-    fn ask(&mut self, now: Cycle, n_singles: usize, n_beats: Cycle) -> Option<Asking> {
+    /// The read that requests a bank in this cycle, given the numbers of single accesses and of beats.
+    fn request(&mut self, now: Cycle, n_singles: usize, n_beats: Cycle) -> Option<Requester> {
         let choose = |n_singles: usize, n_beats: Cycle| match (n_singles, n_beats) {
             (0, 0) => None,
-            (0, _) => Some(Asking::Beat),
-            _ => Some(Asking::Single),
+            (0, _) => Some(Requester::Beat),
+            _ => Some(Requester::Single),
         };
-        let chosen = self.chosen.take().filter(|&(at, _)| at == now).map(|(_, asking)| asking);
-        self.asking = match self.refused {
+        let chosen = self.chosen.take().filter(|&(at, _)| at == now).map(|(_, requester)| requester);
+        self.requester = match self.refused {
             Some(refused) => {
                 let (singles, beats) = match refused {
-                    Asking::Single => (n_singles - 1, n_beats),
-                    Asking::Beat => (n_singles, n_beats - 1),
+                    Requester::Single => (n_singles - 1, n_beats),
+                    Requester::Beat => (n_singles, n_beats - 1),
                 };
-                self.chosen = chosen.or_else(|| choose(singles, beats)).map(|asking| (now + 1, asking));
+                self.chosen = chosen.or_else(|| choose(singles, beats)).map(|requester| (now + 1, requester));
                 Some(refused)
             }
             None => chosen.or_else(|| choose(n_singles, n_beats)),
         };
-        self.asking
+        self.requester
     }
 }
 
@@ -184,17 +184,17 @@ impl Reads {
         }
     }
 
-    /// The read that asks for its bank in this cycle. `n_beats` is the number of beats of the current burst.
-    pub(super) fn ask(&mut self, now: Cycle, n_beats: Cycle) -> Option<Asking> {
+    /// The read that requests its bank in this cycle. `n_beats` is the number of beats of the current burst.
+    pub(super) fn request(&mut self, now: Cycle, n_beats: Cycle) -> Option<Requester> {
         let n_beats = n_beats + Cycle::from(!self.bursts.is_empty());
-        self.converter.ask(now, self.singles.len(), n_beats)
+        self.converter.request(now, self.singles.len(), n_beats)
     }
 
-    /// Records whether the bank refused the read that asked: a single access or a beat.
+    /// Records whether the bank refused the read that requested: a single access or a beat.
     pub(super) fn end_cycle(&mut self, single_is_refused: bool, beat_is_refused: bool) {
-        self.converter.refused = self.converter.asking.take().filter(|asking| match asking {
-            Asking::Single => single_is_refused,
-            Asking::Beat => beat_is_refused,
+        self.converter.refused = self.converter.requester.take().filter(|requester| match requester {
+            Requester::Single => single_is_refused,
+            Requester::Beat => beat_is_refused,
         });
     }
 
@@ -247,34 +247,34 @@ impl Reads {
 mod tests {
     use super::*;
 
-    /// The read that asks in each cycle (`s` a single access, `b` a beat, upper case: refused), of a long burst and single accesses that come
+    /// The read that requests in each cycle (`s` a single access, `b` a beat, upper case: refused), of a long burst and single accesses that come
     /// in these cycles, if the bank refuses in these.
     fn order(singles: &[Cycle], refused: &[Cycle]) -> String {
         let (mut converter, mut n_singles, mut n_beats) = (Converter::default(), 0, 100);
         let mut order = String::new();
         for now in 0..8 {
             n_singles += singles.iter().filter(|&&at| at == now).count();
-            let asking = converter.ask(now, n_singles, n_beats).expect("a beat asks at least");
+            let requester = converter.request(now, n_singles, n_beats).expect("a beat at least requests its bank");
             let is_refused = refused.contains(&now);
-            converter.refused = Some(asking).filter(|_| is_refused);
-            let letter = match asking {
-                Asking::Single => 's',
-                Asking::Beat => 'b',
+            converter.refused = Some(requester).filter(|_| is_refused);
+            let letter = match requester {
+                Requester::Single => 's',
+                Requester::Beat => 'b',
             };
             order.push(if is_refused { letter.to_ascii_uppercase() } else { letter });
-            match asking {
+            match requester {
                 _ if is_refused => {}
-                Asking::Single => n_singles -= 1,
-                Asking::Beat => n_beats -= 1,
+                Requester::Single => n_singles -= 1,
+                Requester::Beat => n_beats -= 1,
             }
         }
         order
     }
 
     #[test]
-    fn a_refused_beat_asks_again_before_a_single_access() {
+    fn a_refused_beat_requests_again_before_a_single_access() {
         assert_eq!(order(&[2], &[]), "bbsbbbbb");
-        // The beat is refused in cycle 1. It asks again in 2, where the single access is chosen.
+        // The beat is refused in cycle 1. It requests again in 2, where the single access is chosen.
         assert_eq!(order(&[2], &[1]), "bBbsbbbb");
         // In cycle 2 the next beat is chosen, so the single access that comes in 3 waits for it.
         assert_eq!(order(&[3], &[1]), "bBbbsbbb");

@@ -17,19 +17,19 @@ pub(super) struct Remapper {
 }
 
 impl Remapper {
-    /// Which of the addresses that ask pass in this cycle, by direction. `is_atomic`: the write is of an atomic operation.
-    pub(super) fn pass(&mut self, mut asks: [bool; 2], is_atomic: bool, has_room: [bool; 2]) -> [bool; 2] {
-        if is_atomic && asks[WRITE] && !self.is_holding() {
+    /// Which of the waiting addresses pass in this cycle, by direction. `is_atomic`: the write is of an atomic operation.
+    pub(super) fn pass(&mut self, mut requests: [bool; 2], is_atomic: bool, has_room: [bool; 2]) -> [bool; 2] {
+        if is_atomic && requests[WRITE] && !self.is_holding() {
             if self.read_is_next {
-                asks[WRITE] = false;
+                requests[WRITE] = false;
             } else {
-                self.read_is_next = asks[READ];
-                asks[READ] = false;
+                self.read_is_next = requests[READ];
+                requests[READ] = false;
             }
         }
         let was_held = self.held;
         let passes = [READ, WRITE].map(|way| {
-            let is_shown = asks[way] && (was_held[way] || !was_held[1 - way]);
+            let is_shown = requests[way] && (was_held[way] || !was_held[1 - way]);
             self.held[way] = is_shown && !has_room[way];
             is_shown && has_room[way]
         });

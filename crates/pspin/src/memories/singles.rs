@@ -114,24 +114,24 @@ impl Singles {
         }
         for side in [READ, WRITE] {
             let waiting = &mut self.waiting[side];
-            let asking = requests(waiting.len(), |cluster| !waiting[cluster].is_empty());
+            let requests = requests(waiting.len(), |cluster| !waiting[cluster].is_empty());
             // The register does not accept an access in the cycle in which a full one gives one away.
             let was_there = usize::from(now > 0 && self.taken_at[side] == Some(now - 1));
             let granted = &mut self.granted[side];
-            if asking != 0
-                && let Some(cluster) = self.turn[side].take(asking, granted.len() + was_there < GRANTED)
+            if requests != 0
+                && let Some(cluster) = self.turn[side].take(requests, granted.len() + was_there < GRANTED)
             {
                 let request = waiting[cluster as usize].pop_front().expect("the arbiter chooses a requester");
                 granted.push_back((cluster as usize, request));
             }
         }
-        let asks = [READ, WRITE].map(|side| !self.granted[side].is_empty());
+        let requests = [READ, WRITE].map(|side| !self.granted[side].is_empty());
         let is_atomic = self.granted[WRITE].front().is_some_and(|(_, request)| is_atomic(request.op));
-        let has_room = [asks[READ] && self.reads.has_room(now), self.write.is_none() && now >= self.next_write];
-        let passes = self.remapper.pass(asks, is_atomic, has_room);
+        let has_room = [requests[READ] && self.reads.has_room(now), self.write.is_none() && now >= self.next_write];
+        let passes = self.remapper.pass(requests, is_atomic, has_room);
         for side in [READ, WRITE] {
             if passes[side] {
-                let (cluster, request) = self.granted[side].pop_front().expect("only an access that asks passes");
+                let (cluster, request) = self.granted[side].pop_front().expect("only an access that requests passes");
                 match side {
                     READ => self.reads.push(now, cluster, request),
                     _ => self.write = Some((now, cluster, request)),
@@ -230,12 +230,12 @@ mod tests {
     use super::*;
     use crate::testing::params;
 
-    /// Clusters that store, in the order in which the memory gets their stores. Each line is the cycle in which a cluster asks.
-    fn order(asks: &[(Cycle, usize)]) -> String {
+    /// Clusters that store, in the order in which the memory gets their stores. Each line is the cycle in which a cluster requests.
+    fn order(requests: &[(Cycle, usize)]) -> String {
         let mut singles = Singles::new(&params());
         let mut order = Vec::new();
         for now in 0..100 {
-            for &(_, cluster) in asks.iter().filter(|&&(at, _)| at == now) {
+            for &(_, cluster) in requests.iter().filter(|&&(at, _)| at == now) {
                 singles.push(cluster, PeRequest { core: 0, addr: 0, op: PeOp::Store { value: 0, mask: u32::MAX } });
             }
             singles.choose(now);
@@ -243,7 +243,7 @@ mod tests {
                 order.push(singles.take(WRITE, now).0.to_string());
             }
         }
-        assert_eq!(order.len(), asks.len(), "every store comes through");
+        assert_eq!(order.len(), requests.len(), "every store comes through");
         order.join(" ")
     }
 
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn the_arbiter_grants_two_stores_before_the_converter_takes_them() {
         // The converter takes a store in cycles 0, 3, 6 and 9. By cycle 2 the register behind the arbiter has the second and the
-        // third store of cluster 2; cluster 3, which asks in cycle 3, comes after both.
+        // third store of cluster 2; cluster 3, which requests in cycle 3, comes after both.
         assert_eq!(order(&[(0, 2), (0, 2), (0, 2), (3, 3)]), "2 2 2 3");
     }
 }

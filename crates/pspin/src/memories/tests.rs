@@ -36,9 +36,9 @@ fn conditional(core_1: &[(u32, PeOp)], host: &[(u32, usize)]) -> u32 {
     let own = |amo| PeRequest { core: 0, addr: word(0), op: PeOp::Amo { amo, operand: 7 } };
     let log = bench(1000, |bench| {
         let others = core_1.iter().map(|&(offset, op)| PeRequest { core: 1, addr: word(offset), op });
-        let mut asked: Vec<_> = (20..).step_by(10).zip(others).collect();
-        asked.insert(0, (1, own(Amo::LoadReserved)));
-        asked.push((51, own(Amo::StoreConditional)));
+        let mut requested: Vec<_> = (20..).step_by(10).zip(others).collect();
+        requested.insert(0, (1, own(Amo::LoadReserved)));
+        requested.push((51, own(Amo::StoreConditional)));
         let writes = host.iter().map(|&(offset, n)| Burst::Write {
             tag: 0,
             addr: word(offset),
@@ -46,7 +46,7 @@ fn conditional(core_1: &[(u32, PeOp)], host: &[(u32, usize)]) -> u32 {
             last: true,
         });
         let of_core_0 = |reply: &PeReply| format!("core {} {}", reply.core, reply.value);
-        let single = (bench.input("asked", 4, asked), bench.output("answer", 4, |_| true, of_core_0));
+        let single = (bench.input("requested", 4, requested), bench.output("answer", 4, |_| true, of_core_0));
         let writes = bench.input("writes", 4, (20..).zip(writes).collect());
         let far = (writes, bench.output("written", 4, |_| true, |_| String::new()));
         let ports = MemoryPorts { pe: vec![single], bursts: vec![far], ..Default::default() };

@@ -148,7 +148,7 @@ mod tests {
         assert!(upsizer.has_room(12));
         upsizer.push(12, 0, read(6));
         // The choice fell on place 2 when the register was first full, and stays. Place 3 is next. Then both halves of the arbiter's
-        // tree ask, and its pointer is still at 3, in the lower half: core 6 passes those that wait in places 4 and 5.
+        // tree request, and its pointer is still at 3, in the lower half: core 6 passes those that wait in places 4 and 5.
         let left: Vec<u32> = (12..18)
             .map(|now| {
                 upsizer.forward(now);

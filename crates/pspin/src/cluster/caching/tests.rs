@@ -7,7 +7,7 @@ use std::fmt::Write;
 /// arrives 6 cycles after its request. The result lists all events with their cycles.
 fn check(lookups: &[Cycle], writes: &[(Cycle, &str)], want: Expect) {
     let mut caching = Caching::new(&IcacheParams { bytes: 4096, ways: 4, miss_cycles: 8 });
-    let (mut text, mut asking, mut coming) = (String::new(), 0, Vec::new());
+    let (mut text, mut n_requests, mut coming) = (String::new(), 0, Vec::new());
     let mut waiting: Vec<&str> = Vec::new();
     for now in 0..300 {
         coming.retain(|&at| at != now);
@@ -15,10 +15,10 @@ fn check(lookups: &[Cycle], writes: &[(Cycle, &str)], want: Expect) {
             writeln!(text, "{now:>3} all lines are forgotten, {}", if caching.is_on() { "on" } else { "off" })
                 .expect("text");
         }
-        asking += lookups.iter().filter(|&&at| at == now).count();
-        if asking > 0 && caching.serves(now) {
-            writeln!(text, "{now:>3} a line is asked for").expect("text");
-            asking -= 1;
+        n_requests += lookups.iter().filter(|&&at| at == now).count();
+        if n_requests > 0 && caching.serves(now) {
+            writeln!(text, "{now:>3} a line is requested").expect("text");
+            n_requests -= 1;
             coming.push(now + 6);
         }
         waiting.extend(writes.iter().filter(|&&(at, _)| at == now).map(|&(_, what)| what));
@@ -45,12 +45,12 @@ fn it_is_turned_on_when_nothing_is_under_way_and_serves_when_all_is_forgotten() 
         &[0, 10, 101, 110],
         &[(100, "on")],
         expect![[r#"
-             69 a line is asked for
-             70 a line is asked for
-            101 a line is asked for
+             69 a line is requested
+             70 a line is requested
+            101 a line is requested
             107 all lines are forgotten, on
             107 on is answered
-            172 a line is asked for
+            172 a line is requested
         "#]],
     );
 }
@@ -80,7 +80,7 @@ fn it_is_turned_off_and_what_is_on_or_off_is_answered_at_once() {
              70 off is answered
              83 all lines are forgotten, on
              83 on is answered
-            148 a line is asked for
+            148 a line is requested
             150 on is answered
             162 all lines are forgotten, off
             162 off is answered

@@ -42,7 +42,7 @@ const RESPONSE_TO_ENGINE: u64 = 1;
 pub struct Movement {
     ports: DmaPorts,
     /// The number of beats that the memories know to be held.
-    told: u32,
+    reported: u32,
     /// Beats in cycles whose data are not here yet, but are known to come later.
     late: Vec<Cycle>,
     max_bursts: u32,
@@ -104,7 +104,7 @@ impl Movement {
     pub fn new(max_bursts: u32, ports: DmaPorts) -> Self {
         Movement {
             ports,
-            told: 0,
+            reported: 0,
             late: Vec::new(),
             max_bursts,
             chunks: VecDeque::new(),

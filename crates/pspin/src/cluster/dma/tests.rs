@@ -420,8 +420,8 @@ fn the_fifo_is_full_behind_25_transfers_and_shows_room_two_cycles_after_a_beat_h
 
 /// Requests beats of both sides in most cycles. The superbank depends on the cycle.
 fn a_crowd(now: Cycle) -> BeatRequests {
-    let ask = |n: u64| (!n.is_multiple_of(5)).then_some((n * n % 7) as u32 * 64);
-    BeatRequests { write: ask(now), read: ask(now / 3) }
+    let request = |n: u64| (!n.is_multiple_of(5)).then_some((n * n % 7) as u32 * 64);
+    BeatRequests { write: request(now), read: request(now / 3) }
 }
 
 proptest! {

@@ -121,14 +121,14 @@ impl Movement {
     /// i_wide_dma_axi_xbar in `dmac_wrap.sv`; `dma_noc.sv` line 81 (SpillR is 0).
     #[inline]
     pub(super) fn tell_held(&mut self) {
-        if self.arrived | self.told == 0 {
+        if self.arrived | self.reported == 0 {
             return;
         }
         // An address of a write to L2 that waits for its data here, and is ahead of them in the RTL, must not wait for these reads.
         let is_telling = self.n_to_l2 == 0 && self.open_reads.n > 0 && self.open_reads.is_to(Place::L2);
         let held = if is_telling { self.arrived } else { 0 };
-        if held != self.told {
-            self.told = held;
+        if held != self.reported {
+            self.reported = held;
             self.ports.held.send(held);
         }
     }
@@ -137,7 +137,7 @@ impl Movement {
     /// beat of L1 can be requested before; `is_clearing`: stacks are cleared at this port.
     #[inline]
     pub fn holds_at(&self, now: Cycle, is_alone: bool, is_clearing: bool) -> Cycle {
-        if self.told != 0 || self.arrived != 0 {
+        if self.reported != 0 || self.arrived != 0 {
             return now + 1;
         }
         let fullest = self.lanes.fullest();
