@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make bench`: speed and memory on one core, or on two where a figure needs them; a table, and target/bench.json.
+"""`make bench`: speed and memory on one core, or on two where a figure needs them; prints a table and writes
+target/bench.json.
 
 Speeds are per second of processor time, and the best of several runs, the one that was disturbed least. Memory is
 the peak of a whole `spinet run` process. Host instructions are counted by callgrind, as the difference of two runs of
@@ -42,7 +43,7 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """One thing that is measured, and the bound it must keep."""
+    """One measured quantity, and its bound."""
 
     key: str
     what: str
@@ -63,7 +64,7 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class Timed:
-    """A run and the seconds that the processor worked on it, which other users of the machine do not stretch."""
+    """A run and its processor time in seconds, which other users of the machine do not increase."""
 
     summary: dict[str, Any]
     seconds: float
@@ -88,7 +89,7 @@ def cycles_per_s(rate: str, count: int, busy: tuple[float, float]) -> float:
 
 
 def ping_pong_packets_per_s(size: int) -> float:
-    """Packets of that size that come, are turned round and leave in a second of host time."""
+    """Packets of that size that arrive, are turned round and leave in a second of host time."""
     count = 100_000
     runs = [simulate(PING_PONG, f"udp:size={size},count={count}") for _ in range(_BEST_OF)]
     assert runs[0].summary["packets"]["sent"] == count
@@ -112,14 +113,15 @@ def card_cycles_per_s(nic: str, limits: tuple[str, str]) -> float:
 
 
 def card_host_instructions(scratch: Path, nic: str, limits: tuple[str, str]) -> float:
-    """Host instructions for one that a core of the card executes; what Python does in the meantime is among them."""
+    """Host instructions for one that a core of the card executes; the work of Python is included."""
     saturated.run(nic, limits[0])  # builds the firmware
     command = [sys.executable, str(Path(saturated.__file__)), nic]
     return counted(scratch, [[*command, limit] for limit in limits])
 
 
 def counted(scratch: Path, commands: list[list[str]]) -> float:
-    """Host instructions for a simulated one, in what the second command does more than the first; both print these."""
+    """Host instructions for a simulated instruction, from the difference between the two commands; both print these
+    counts."""
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         raise SystemExit("error: valgrind is missing\nhint: apt install valgrind")
@@ -274,7 +276,7 @@ def handler_packet_ms() -> float:
 
 
 def handler_reset_ms() -> float:
-    """Milliseconds of processor time until a handler that was reset has had its first packet."""
+    """Processor time in ms until a handler has processed its first packet after a reset."""
 
     def once(handler: Handler) -> float:
         handler.process(bytes(64))

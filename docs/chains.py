@@ -50,7 +50,7 @@ def card_page(note: str) -> str:
 
 
 def _tables(schema: Schema, title: str) -> Iterator[str]:
-    """A table of keys for the schema, then for each that it names."""
+    """A table of keys for the schema, then one for each schema that it names."""
     named = schema.get("$defs", {})
     yield from _keys(title, schema, named)
     for name, inner in named.items():

@@ -50,7 +50,7 @@ _INLINE = {
     "InlinedLine": "`function`, `line`",
 }
 
-# Text beside the types, by the key whose table it follows.
+# Text that follows a table, by the table's key.
 _NOTES = {
     "ended": """
 | `reason` | meaning |
@@ -194,7 +194,8 @@ def _drops(schemas: dict[str, Any]) -> Iterator[str]:
 
 
 def _tables(schema: Schema, titles: dict[str, str], *, has_top: bool = True) -> Iterator[str]:
-    """The table of the whole, then one for each key that has keys; `titles` are those of definitions that have a table."""
+    """The table of the whole summary, then one for each key that has keys; `titles` are the titles of definitions that
+    have a table."""
     named: dict[str, Schema] = schema.get("$defs", {})
     if has_top:
         yield from _keys(schema, titles, "")

@@ -50,7 +50,7 @@ def _output(output: Mapping[str, Any]) -> str:
     text = "".join(data[form])
     if form == "text/plain":
         return f"```text\n{text}\n```"
-    # Without blank lines, which would end the block of HTML.
+    # Removes blank lines, which would end the block of HTML.
     lines = "\n".join(
         line for line in text.splitlines() if line.strip() and not line.startswith(("<?xml", "<!DOCTYPE"))
     )

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many accesses: one instruction in four, to words that look random. See docs/performance.md.
+ * Many accesses: one instruction in four, to pseudo-random words. See docs/performance.md.
  *
- * Each core works in a part of its own of the cluster's scratchpad, so that what is contended for is banks, not locks.
+ * Each core works in its own part of the cluster's scratchpad, so that cores compete for banks, not for locks.
  * ROUNDS decides how long a packet takes: a round is about 13 instructions.
  */
 #include <handler.h>

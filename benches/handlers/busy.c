@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keep a core busy with what the published handlers do: sum and hash the packet's words, and count them in a table.
+ * Keep a core busy with the work of the published handlers: sum and hash the packet's words, and count them in a table.
  *
  * A word is a load, a hash step, a sum, an update of the table and a branch: about 14 instructions, 3 of them accesses.
- * Each core has a table of its own in the cluster's scratchpad, so that what is contended for is banks, not locks.
+ * Each core has its own table in the cluster's scratchpad, so that cores compete for banks, not for locks.
  * ROUNDS decides how long a packet takes.
  */
 #include <handler.h>

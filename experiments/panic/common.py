@@ -23,7 +23,7 @@ SIZES = (64, 128, 256, 512, 1024, 1500)
 CYCLE_NS = 4
 FLIT_BYTES = 64
 FRAMING_BYTES = 24  # FCS, preamble and gap, which the generator counts and this card's line does not
-# The line as wide as the interconnect, where the text offers more than the prototype's generator can.
+# A line as wide as the interconnect, for loads above the limit of the prototype's generator.
 WIDE_LINE = "ingress.line_bps=128000000000"
 
 
@@ -38,9 +38,9 @@ def delay(*, gbps: float, size: int, spread: int = 0) -> dict[str, Any]:
     Parameters
     ----------
     spread
-        By how much the period varies at most, in percent of it, to both sides; uniform.
+        Largest deviation of the period to both sides, in percent; uniformly distributed.
     """
-    forwarding = -(-size // FLIT_BYTES) + 2  # the packet and the gap behind it; its descriptor goes while it waits
+    forwarding = -(-size // FLIT_BYTES) + 2  # the packet and the gap after it; its descriptor is sent while it waits
     whole = period(gbps=gbps, size=size)
     mean, swing = max(0, whole - forwarding), whole * spread // 100
     if not swing:
@@ -56,7 +56,7 @@ def service(name: str, engine: Mapping[str, Any], *, units: int = 1, credits: in
 
 
 def packets(*, size: int, count: int, gbps: float | None = None, more: str = "") -> dict[str, str]:
-    """Packets of a size at a rate of their own bytes; as fast as the line takes them without one."""
+    """Packets of a size at a rate that counts only their own bytes; without a rate, as fast as the line takes them."""
     if gbps is None:
         return {"source": f"udp:size={size},count={count}{more}", "pacing": "asap"}
     rate = round(gbps * 1e9 * (size + FRAMING_BYTES) / size)
@@ -72,7 +72,7 @@ def run(
     set: Sequence[str] = (),
     **more: Any,
 ) -> Result:
-    """A run to its end, with the services given, or with those of the card if none are.
+    """Runs to the end, with the given services, or with those of the card if none are given.
 
     Without chains all packets visit all services given, in order.
     """

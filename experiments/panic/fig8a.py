@@ -47,7 +47,7 @@ def claims(results: Results) -> Iterator[Claim]:
     curve = [results.value(f"64 B, {n} credits", "throughput") for n in CREDITS]
     shown = ", ".join(f"{n}: {value:.1f}" for n, value in zip(CREDITS, curve, strict=True))
     yield Claim(
-        text="With few credits small packets are bound by a round trip: twice the credits, twice the throughput (7.2)",
+        text="With few credits, the round trip limits small packets: twice the credits give twice the throughput (7.2)",
         holds=all(1.8 < b / a < 2.2 for a, b in pairwise(curve[:3])),
         found=f"64 B by credits, Gbit/s: {shown}",
     )

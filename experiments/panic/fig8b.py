@@ -31,7 +31,7 @@ def points() -> list[Point]:
 
 
 def measure(*, size: int) -> dict[str, float]:
-    """Nanoseconds: mean and ends, and where they go."""
+    """Latency in nanoseconds: mean, extremes and parts."""
     engine = delay(gbps=100, size=size)
     chain = [service(name, engine, credits=8) for name in ("a", "b", "c")]
     load = 0.4 * size * 8 / (max(period(gbps=100, size=size), -(-size // 64) + 2) * CYCLE_NS)

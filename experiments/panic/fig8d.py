@@ -31,9 +31,8 @@ SIZE = 1500
 
 FULL = (
     "Near load 1 units are hardly ever idle, and times that vary by 40 % to each side make a queue that grows with the "
-    "length of the run. The paper does not say what its load is a part of, nor what varies by 40 %: the published "
-    "bench calls offsets within a quarter so, with which the tail stays under 800 ns up to a load of 0.98 (last "
-    "statement)."
+    "length of the run. The paper does not define load, or what varies by 40 %. The published bench uses this name for
+    offsets within a quarter; with these, the tail stays under 800 ns up to a load of 0.98 (last statement)."
 )
 
 
@@ -67,7 +66,7 @@ def claims(results: Results) -> Iterator[Claim]:
         found=f"99th percentile {tails[LOADS[0]]:.0f} ns at load {LOADS[0]}, {low:.0f} ns at most",
     )
     yield Claim(
-        text="Near 1 it grows by queueing, and stays under 0.8 us (7.2)",
+        text="Near 1 the tail grows because of queueing, and stays under 0.8 us (7.2)",
         holds=max(tails.values()) < 800,
         found="99th percentile " + ", ".join(f"{tails[load]:.0f} ns at {load}" for load in LOADS if load >= 0.9),
         miss=FULL,

@@ -5,7 +5,7 @@ Model 3: two units of 52 Gbit/s, then two of 50 Gbit/s, service times within 30 
 fast as the line of the prototype's generator allows. A detour is a packet that returns to the scheduler between the
 two services, as 7.2 counts "detoured traffic" for Figure 9. In the prototype the chain names the next unit, and the
 unit before always pushes, so a unit refused every returning packet. Here the scheduler chooses the next unit while it
-has a credit (4.3.1). Most returning packets found no credit, and avoid the way to a unit that would refuse them.
+has a credit (4.3.1). Most returning packets found no credit, so they do not go to a unit that would refuse them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SOURCE = f"{PAPER}, Fig. 8e, 7.2"
 SPREAD = 30  # assumed: the text says that latencies vary, not by how much; between the 20 and 40 % of model 2
 
 ROUND = (
-    "A credit is at work again 24 cycles after the one before: 23 by the registers of the Verilog, and here PIFOs are "
+    "A credit is used again after 24 cycles: 23 by the registers of the Verilog, and here PIFOs are "
     "popped at even cycles only. With 22 cycles the point hits."
 )
 
@@ -77,7 +77,7 @@ def measure(*, size: int, push: bool) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """When packets come back, and what it costs."""
+    """Which packets return, and the cost."""
     rates = {size: results.value(f"{size} B", "detoured") for size in SIZES}
     large = [rate for size, rate in rates.items() if size > 256]
     small = [rate for size, rate in rates.items() if size < 256]
@@ -88,7 +88,7 @@ def claims(results: Results) -> Iterator[Claim]:
     )
     pairs = [[results.value(f"{size} B{how}", "throughput") for how in ("", ", no push")] for size in SIZES]
     yield Claim(
-        text="Detours do not cost throughput (7.2): within 2 % of what flows when all come back, full rate at MTU",
+        text="Detours do not cost throughput (7.2): within 2 % of the rate at which all packets return; full rate at MTU",
         holds=all(push >= 0.98 * no for push, no in pairs) and pairs[-1][0] > 98,
         miss=ROUND,
         found=f"{min(push / no for push, no in pairs):.2f} to {max(push / no for push, no in pairs):.2f} times; "

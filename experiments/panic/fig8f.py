@@ -51,7 +51,7 @@ def claims(results: Results) -> Iterator[Claim]:
 
     line, panic = (max(of(card, "flow2", low=True)) for card in flows.CARDS)
     yield Claim(
-        text="At low load both have low latency, the pipeline a slightly better one (7.3)",
+        text="At low load both have low latency, and the pipeline's is slightly lower (7.3)",
         holds=line < panic < 1000,
         found=f"{line:.0f} and {panic:.0f} ns",
     )
@@ -63,7 +63,7 @@ def claims(results: Results) -> Iterator[Claim]:
     )
     one, two = (of("PANIC", flow, low=False) for flow in flows.SHARES)
     yield Claim(
-        text="In PANIC the urgent flow's is fixed and low (7.3)",
+        text="In PANIC the latency of the urgent flow is fixed and low (7.3)",
         holds=within(one, 10) and max(one) < 1000 < min(two),
         found=f"{min(one):.0f} to {max(one):.0f} ns, the other's {min(two):.0f} to {max(two):.0f} ns",
     )
@@ -78,7 +78,7 @@ def plot(results: Results) -> Figure:
             drawn.append(plots.Curve(label=f"{card}, {flow}", x=x, y=[value / 1000 for value in y], look=len(drawn)))
     panel = plots.Panel(
         x_label="load (Gbit/s)", y_label="mean latency (us)", curves=drawn, y_base=10,
-        marks=[(60, "all that unit A takes")],
+        marks=[(60, "the maximum rate of unit A")],
     )  # fmt: skip
     caption = (
         f"Paper: {SOURCE}; its curves are known by what the text says of them. spinet: presets panic and pipeline."

@@ -24,7 +24,7 @@ PIPELINE_LINE = f"card.{WIDE_LINE}"
 
 
 def model_4(card: str, gbps: float) -> Result:
-    """Both flows at a load in all."""
+    """Both flows, at a total load."""
     services: list[dict[str, Any]] = [
         {"name": "a", "engine": delay(gbps=60, size=SIZE)},
         {"name": "b", "engine": {"kind": "delay", "service": {"kind": "fixed", "cycles": 0}, "gap_cycles": 2}},

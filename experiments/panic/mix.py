@@ -62,8 +62,7 @@ def run_phases(
     Parameters
     ----------
     gbps
-        What is sent in all, on a line as wide as the interconnect; if not given, what the line of the prototype's
-        generator takes.
+        Total rate, on a line as wide as the interconnect; by default, the limit of the prototype's generator.
     nic
         The card.
     """
@@ -96,7 +95,7 @@ def line_gbps() -> float:
 
 
 def rate_gbps(result: Result, kind: str, start_ns: float, end_ns: float, *, sent: bool = False) -> float:
-    """Gbit/s of a kind that left (or came) between two times."""
+    """Rate in Gbit/s of a kind of packets that left (or arrived) between two times."""
     times = _times(result, kind, sent=sent)
     n = np.count_nonzero((times >= start_ns) & (times < end_ns))
     return float(n * SIZE * 8 / (end_ns - start_ns))
@@ -125,7 +124,8 @@ def points(n_phases: int) -> list[Point]:
 
 
 def measure(result: Result, *, first: int, n: int) -> dict[str, float]:
-    """Gbit/s sent and received of each kind over intervals, and packets dropped of those that came in them."""
+    """For each kind and interval: rates sent and received in Gbit/s, and drops among the packets that arrived in the
+    interval."""
     span = first * INTERVAL_NS, (first + n) * INTERVAL_NS
     found: dict[str, float] = {}
     for kind in KINDS:
@@ -135,7 +135,7 @@ def measure(result: Result, *, first: int, n: int) -> dict[str, float]:
 
 
 def _dropped(result: Result, kind: str, start_ns: float, end_ns: float) -> int:
-    """Packets of a kind that came between two times and never left; the run has ended, so none is inside."""
+    """Packets of a kind that arrived between two times and never left; the run has ended, so none is still inside."""
     assert result.complete
     table = result.packets
     came = table.column("arrival_ps").to_numpy() / 1000

@@ -5,10 +5,10 @@ The authors' Verilog in simulation is compared with its preset, panic-rtl. The f
 parallel. Service times are 0.06 cycles a byte, minus the cycles of forwarding and two more, uniform within a quarter.
 Packets arrive at a rate on the line of the published generator. Latencies are in cycles of 4 ns from the first bytes
 in to the first bytes out. Only this bench sets the Verilog's option for small packets (TEST_MODE 1), with which the
-PIFO loses packets (`scheduler.pifo.crossing.small_packets`). `cargo test -p panic --test it paper` checks the same
-rows with other drawn service times. The last rows are the published bench of hash and AES units (TEST_MODE 0, without
-that option): the delivered rate of each kind, per pattern. The Verilog's values are the middle of its rates in
-intervals of 4096 cycles.
+PIFO loses packets (`scheduler.pifo.crossing.small_packets`). `cargo test -p panic --test it paper` checks the same rows
+with other random service times. The last rows are the published bench of hash and AES units (TEST_MODE 0, without that
+option): the delivered rate of each kind, per pattern. The Verilog's values are the middle of its rates in intervals of
+4096 cycles.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ROWS = (
     *((size, 100, 6) for size in (64, 256, 1024)),
     *((size, 100, 2) for size in (64, 256, 1024)),
 )
-# About as many as the measured run had: it lost 13.7 %, and the Verilog loses some 150 however many come.
+# About the number of the measured run, which lost 13.7 %: the Verilog loses some 150 packets in a run of any length.
 N_PACKETS = 1000
 LINE = "ingress.line_bps=100_000_000_000"  # 64 bytes in 100 of 128 cycles
 PATTERNS = ((30, 50, 20), (10, 60, 30), (60, 40, 0))  # percent of the packets, by kind

@@ -48,7 +48,7 @@ AES = {
         }
     ],
 }
-NO_CROSSING = ["clock.crossing_cycles=1"]  # an engine by itself has no other clock beside it; 1 is the least
+NO_CROSSING = ["clock.crossing_cycles=1"]  # an engine alone has no other clock; 1 is the minimum
 ENGINES: dict[str, dict[str, Any]] = {
     "compression (LZRW1)": {"engine": "lzrw1", "set": NO_CROSSING},
     "AES-256": {"engine": AES},
@@ -83,7 +83,7 @@ def measure(*, offload: str) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Why load has to be balanced, and queued."""
+    """Shows that load must be balanced and queued."""
     rates = {name: results.value(name, "throughput") for name in ENGINES if name != "SHA1"}
     slow = [name for name, rate in rates.items() if rate < LINE_GBPS]
     yield Claim(

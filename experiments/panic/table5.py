@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table 5: drops in phase 1 of Figure 11a.
 
-IPSec 30, video 50, background 20 Gbit/s under strict priority, as in Figure 11a. Counted are the packets that arrive
-in the second half of the phase, and the drops among them.
+IPSec 30, video 50, background 20 Gbit/s under strict priority, as in Figure 11a. Packets that arrive in the second half
+of the phase count, and the drops among them.
 """
 
 from __future__ import annotations

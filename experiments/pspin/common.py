@@ -36,7 +36,7 @@ def steady_gbps(result: Result, *, bytes_each: int, first: float = 0.3, last: fl
 
 
 def in_flight(starts: np.ndarray, ends: np.ndarray, *, after: int) -> tuple[float, int]:
-    """Mean and most intervals that overlap, from time `after` until the first of the last has started."""
+    """Mean and maximum number of overlapping intervals, from time `after` until the last group begins."""
     until = int(starts.max())
     times = np.concatenate([starts, ends])
     steps = np.concatenate([np.ones(len(starts), int), -np.ones(len(ends), int)])

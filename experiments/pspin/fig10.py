@@ -74,7 +74,7 @@ def measure(*, handler: str, how: str, clusters: int, size: int, nic: str) -> di
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Which handlers are bound by what."""
+    """The bottleneck of each handler."""
     for name in (name for name, handler in handlers.HANDLERS.items() if handler.per_word):
         _, four = results.series("size", "throughput", handler=name, how="extensions", clusters=4)
         _, eight = results.series("size", "throughput", handler=name, how="extensions", clusters=8)

@@ -68,7 +68,8 @@ def points() -> list[Point]:
 
 
 def measure(*, handler: str, threads: int, atomics: str = "") -> dict[str, float]:
-    """Time of a payload handler, its instructions, and what it missed; a quantity that nobody counts is left out."""
+    """Time of a payload handler, its instructions, and its cache misses; quantities that were not counted are left
+    out."""
     if atomics:
         return {"instructions": _instructions(handler, atomics)}
     if threads:

@@ -51,7 +51,8 @@ def points() -> list[Point]:
 
 
 def critical_ns(size: int) -> float:
-    """Handlers that take longer are the bottleneck; the cores being scaled with the line, it is the same for all."""
+    """Handlers that take longer are the bottleneck; because cores are scaled with the line, this time is the same for
+    all rates."""
     return CORES_AT_400 * size * 8 / 400
 
 

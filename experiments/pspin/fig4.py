@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figure 4: memory as one core sees it.
+"""Figure 4: latency and bandwidth of memories, from one core.
 
 One core with warm caches copies a chunk into its own L1 by loads, out of it by stores, or into it by the cluster's
 DMA engine and a wait for its end. Nothing else runs. The time is that of the handler minus that of the same handler
@@ -54,7 +54,7 @@ def measure(*, memory: str, how: str, size: int) -> dict[str, float]:
 
 
 def _cycles(memory: str, how: str, size: int) -> int:
-    """Cycles of the handler, for the last of some packets; the packet is as long as what is copied of it."""
+    """Cycles of the handler, for the last of some packets; the packet has the length of the copied part."""
     result = spinet.run(
         nic=NIC,
         program=HERE / "handlers" / "copy.c",

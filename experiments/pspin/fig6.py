@@ -65,7 +65,7 @@ def measure(*, what: str, size: int, line: int, duration: int) -> dict[str, floa
 
 
 def throughput(size: int, line: int, instructions: int) -> float:
-    """Gbit/s of packets that come at the line's rate, every bit of which is packet."""
+    """Rate in Gbit/s of packets that arrive at the line rate, without gaps."""
     result = spinet.run(
         nic=NIC,
         program=EXAMPLES / "empty.c",

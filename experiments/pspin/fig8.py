@@ -62,7 +62,7 @@ def measure(*, size: int, more: int, instructions: int) -> dict[str, float]:
     n_hpus = result.summary["hpus"]["count"]
     return {
         "throughput": steady_gbps(result, bytes_each=size + more),
-        "HPUs": min(most, n_hpus),  # one that has a next task already counts once
+        "HPUs": min(most, n_hpus),  # an HPU that already has its next task counts once
         "HPUs, steady": min(steady, n_hpus),
     }
 

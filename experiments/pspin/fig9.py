@@ -27,7 +27,7 @@ SIZES = (64, 128, 256, 512, 1024, 2048)
 HANDLERS = {"network": HERE / "handlers" / "swap.c", "host": EXAMPLES / "copy_to_host.c"}
 COUNT = 4000
 WHOLE = "pspin"  # with PCIe's packets and an IOMMU
-MORE = 16  # commands under way at a unit, to show what the RTL's 7 cost
+MORE = 16  # commands in flight at a unit, to show the cost of the RTL's limit of 7
 
 
 def points() -> list[Point]:
@@ -87,15 +87,15 @@ def claims(results: Results) -> Iterator[Claim]:
             for memory in ("L1", "L2")
         )
         yield Claim(
-            text=f"To the {target}: L2, made for wide accesses, is ahead of L1, most so for small packets (IV-B2)",
+            text=f"To the {target}: L2, which is made for wide accesses, is faster than L1, especially for small packets (IV-B2)",
             holds=all(b > a for a, b in zip(l1, l2, strict=True)) and l2[1] / l1[1] > l2[-1] / l1[-1],
             found=" ".join(f"{b / a:.2f}" for a, b in zip(l1, l2, strict=True)) + " times L1",
-            miss="Commands under way are what limits small packets, and from L2 each takes 2 cycles longer"
+            miss="The number of commands in flight limits small packets, and from L2 each command takes 2 cycles longer"
             * (target == "host"),
         )
     _, more = results.series("size", "throughput", commands=MORE)
     yield Claim(
-        text=f"Of small packets to the host, {MORE} commands under way bring from L2 what the text says (400, IV-B2)",
+        text=f"With {MORE} commands in flight, small packets from L2 to the host reach the rate of the text (400, IV-B2)",
         holds=min(more) >= 400,
         found=" ".join(f"{value:.0f}" for value in more) + f" Gbit/s at {SIZES[0]} to {SIZES[2]} B",
     )

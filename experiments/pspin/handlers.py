@@ -44,7 +44,7 @@ def _packets(wanted: int) -> int:
 
 
 def _reduce(size: int) -> dict[str, Any]:
-    """512 packets of 512 integers where they fit; as many integers in smaller packets."""
+    """512 packets of 512 integers if these fit; otherwise the same number of integers in smaller packets."""
     count = _packets(512 * 512 // words(size))
     return {"traffic": f"udp:size={size},count={count},payload=ints", "message": "all last"}
 
@@ -67,7 +67,7 @@ def histogram(size: int, *, completion: bool = False) -> dict[str, Any]:
 
 
 def _filtering(size: int) -> dict[str, Any]:
-    """512 senders, all of them in the table of 65,536 entries, whose rest is other senders'."""
+    """512 senders, all of them in the table of 65,536 entries; the other entries are for other senders."""
     known = workloads.senders("10.0.0.1", 512)
     others = workloads.senders("11.0.0.1", 16_384)
     return {

@@ -5,8 +5,8 @@ One packet per microsecond, an empty payload handler, warm caches. Latency is fr
 to the completion notification, without the write into L2. The paper gives 7 ns for the runtime's call and nothing for
 the empty handler's return. Here both are one stage, for which the paper's total leaves 8 ns.
 
-The last two points are 4000 packets as fast as the NIC accepts them, so that notifications wait for each other. The
-value is the longest wait.
+The last two points are 4000 packets as fast as the NIC accepts them, so notifications wait for each other. The value is
+the longest wait.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 TITLE = "Packet latency, unloaded"
 SOURCE = f"{PAPER}, IV-B1"
 
-# Stage, and the columns of the packet table between which it lies.
+# Stage, and the columns of the packet table at its beginning and end.
 STAGES = {
     "to cluster scheduler": ("her_ps", "accepted_ps"),
     "copy L2 to L1": ("accepted_ps", "copied_ps"),

@@ -42,7 +42,7 @@ def points() -> list[Point]:
 
 
 def measure(*, clusters: int) -> dict[str, float]:
-    """Area in mm² and power in W of each part, all of its kind together."""
+    """Area in mm² and power in W of each kind of part, all copies together."""
     found = {}
     for part in spinet.nic_cost(NIC, set=[f"n_clusters={clusters}"]):
         name = f"cluster: {part.name}" if part.depth == 2 else part.name
@@ -79,7 +79,7 @@ def _claim(text: str, found: float, wanted: float, within: float, unit: str) -> 
 
 
 def _table(results: Results, what: str) -> dict[str, float]:
-    """The table's parts; those that it does not list are what they leave of its totals."""
+    """The table's parts; the parts that it does not list have the rest of its totals."""
     listed = {
         name: row.value for name in ("PsPIN", "cluster", *SHOWN) for _, row in results.published(f"{name}, {what}")
     }
@@ -112,5 +112,5 @@ def plot(results: Results) -> Figure:
         x_label="area in 22 nm (mm²)",
         more=[(bars["power"], "power at 1 GHz, all cells toggling (W)")],
         title=TITLE,
-        caption=f"4 clusters: {SOURCE}. Others: scaled by spinet. Hollow: the table, and what is left of its totals.",
+        caption=f"4 clusters: {SOURCE}. Others: scaled by spinet. Hollow: the table, and the rest of its totals.",
     )

@@ -9,7 +9,7 @@ the array is updated. The paper multiplies complex numbers. The cards have no fl
 here, too.
 
 A card adds a read of host memory to the time of a small message: two crossings of PCIe. One point has PCIe as in the
-paper, 250 ns for a crossing, and nothing else on its way.
+paper: 250 ns for a crossing, and no other delay.
 """
 
 from __future__ import annotations

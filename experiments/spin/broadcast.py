@@ -95,7 +95,7 @@ def measure(*, way: str, ranks: int, size: int, loss: float) -> dict[str, float]
 
 
 def _delivered(is_redundant: bool, ranks: int, size: int, loss: float) -> float:
-    """Part of the blocks that began at the root and are complete in the memories of the others."""
+    """Share of the root's blocks that are complete in the memories of the other ranks."""
     group = Group(operation="broadcast", size=ranks, n_bytes=size, redundant=is_redundant)
     vector = np.random.default_rng(size).integers(1, 256, size, np.uint8)
     starts = [(WARM_NS + 500.0 * block, 0) for block in range(group.blocks)]

@@ -5,7 +5,7 @@
 the host. Rules are drawn like those of access lists (`spinet.services.classify.draw`), a third of them for each action;
 packets of 60 to 64 bytes match a random rule, at the ends of its ranges or within. They arrive at 400 Gbit/s, more than
 the cores can take. Each cluster keeps a part of the tree in L1: the nodes nearest to the root. *List* is the same
-handler with one leaf for all rules, which it tries one by one. The rate counts the last three quarters of the packets.
+handler with one leaf for all rules, which it checks one by one. The rate counts the last three quarters of the packets.
 *Frame* is the shortest frame with which the line rate holds. The fate of each packet is compared with the rules tried
 one by one in Python.
 """

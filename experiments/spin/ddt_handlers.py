@@ -44,7 +44,7 @@ def points() -> list[Point]:
 def type_for(strategy: str, piece: int) -> Datatype:
     """A type with pieces of about one size that the handlers suit."""
     n = SIZE // piece
-    if strategy == "blockindexed":  # every second block is a little late, so that no stride describes them
+    if strategy == "blockindexed":  # every second block is shifted a little, so that no constant stride describes them
         return dt.hindexed_block(piece, 2 * piece * np.arange(n) + 8 * (np.arange(n) % 2), dt.BYTE)
     if strategy == "indexed":
         return dt.hindexed(np.where(np.arange(n) % 2, piece - 8, piece + 8), 3 * piece * np.arange(n), dt.BYTE)

@@ -196,7 +196,7 @@ def plot(results: Results) -> Figure:
     for quantity in ("handler", "latency"):
         curves = []
         for look, kernel in enumerate(TRANSFERS):
-            # Without the first point, alone.
+            # Without the first point, which runs alone.
             x, y = results.series("size", quantity, kernel=kernel)
             logs = results.published_series("size", quantity, reference="RTL", kernel=kernel)
             curves.append(plots.Curve(label=_words(kernel), x=x[1:], y=y[1:], look=look))

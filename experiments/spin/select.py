@@ -89,7 +89,7 @@ def measure(*, size: int, gbps: int, discarded: int) -> dict[str, float]:
     ]
     warm = [(_BOOTED_NS + 20.0 * i, frames[0]) for i in range(32)]
     begin = _BOOTED_NS + _WARM_NS + 200_000.0
-    # All at once: those beyond the client's window would only wait at the engine for host memory.
+    # All at once: requests beyond the client's window would only wait at the engine for host memory.
     sends = {service.CLIENT: warm + [(begin, frame) for frame in frames]}
     arrived = storage.run(sends, 2, node=table.node(), gbps=gbps)
     ends = arrived.at(service.CLIENT, since=begin)

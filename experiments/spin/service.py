@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code that the experiments with services share: latencies and rates of a server that a plain NIC asks."""
+"""Code that the experiments with services share: latencies and rates of a server whose client is a plain NIC."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def rate_mhz(node: Mapping[str, Any], first: Sequence[bytes], measured: Sequence
     """Replies a microsecond, if the requests come at the line rate; the first tenth does not count."""
     begin = _BOOTED_NS + _APART_NS * (len(first) + 1)
     frames = [(_BOOTED_NS + _APART_NS * i, frame) for i, frame in enumerate(first)]
-    frames += [(begin, frame) for frame in measured]  # the line makes them wait
+    frames += [(begin, frame) for frame in measured]  # they wait for the line
     times = np.sort(storage.run({CLIENT: frames}, 2, node=node).at(CLIENT, since=begin))
     assert len(times) == len(measured), (len(times), len(measured))
     counted = times[len(times) // 10 :]

@@ -13,7 +13,7 @@ host 200 ns of a core. In every run all bytes of all nodes are compared.
 these curves are bounds. Right: goodput of 1 MiB in writes of 64 KiB that are in flight at the same time.
 
 The published numbers were not available. The experiment judges bounds by arithmetic: bits on the line, and passages of
-the network. A node with two children sends everything twice, and a client that writes k times sends it k times.
+the network. A node with two children sends each packet twice, and a client that writes k copies sends it k times.
 """
 
 from __future__ import annotations

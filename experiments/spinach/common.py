@@ -119,7 +119,8 @@ def tengig(
 def tengig_rates(*, cores: int, mhz: int = 200, size: int = 1472, base: bool = False) -> dict[str, float]:
     """Frames a second each way, payload and share of the line, from 2 to 6 ms.
 
-    Before, the card works off what came in while the host's first 256 frames were fetched: more than the line brings.
+    Before that, the card processes frames that arrived while the host's first 256 frames were fetched, at more than the
+    line rate.
     """
     steady = Steady(*(tengig(cores=cores, mhz=mhz, size=size, base=base, limit_ms=ms) for ms in (2, 6)))
     sent, received = (steady.frames(way) / steady.seconds for way in ("sent", "received"))
@@ -133,7 +134,7 @@ def tengig_rates(*, cores: int, mhz: int = 200, size: int = 1472, base: bool = F
 
 
 def _checked(result: Result) -> Result:
-    assert result.is_intact, "a frame that came out was not one that was given"
+    assert result.is_intact, "a frame that came out was never given to the card"
     assert not result.summary["faults"], result.summary["faults"]
     return result
 
@@ -157,7 +158,7 @@ class Steady:
         return sum(self.counter(path) for path in paths)
 
     def causes(self) -> dict[str, int]:
-        """Cycles of all cores by what they went into."""
+        """Cycles of all cores by use."""
         return {
             cause: sum(core["cycles_by_cause"][cause] for core in self._late["cores"])
             - sum(core["cycles_by_cause"][cause] for core in self._early["cores"])
@@ -165,7 +166,7 @@ class Steady:
         }
 
     def functions(self, what: str = "cycles") -> dict[str, int]:
-        """Cycles or instructions by function, of those that ran."""
+        """Cycles or instructions by function, for the functions that ran."""
         before = {function["name"]: function[what] for function in self._early["functions"]}
         return {f["name"]: f[what] - before.get(f["name"], 0) for f in self._late["functions"]}
 

@@ -63,7 +63,7 @@ def claims(results: Results) -> Iterator[Claim]:
     both = results.select(way="both ways")
     ratios = [row.measured["received for one sent, unpaced"] for row in both]
     yield Claim(
-        text="Left to itself one CPU sends about one frame for two that it receives (3.4)",
+        text="Without pacing, one CPU sends about one frame for two that it receives (3.4)",
         holds=all(1.6 < ratio < 2.4 for ratio in ratios),
         found=f"1 to {min(ratios):.1f}..{max(ratios):.1f}",
     )

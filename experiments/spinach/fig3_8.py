@@ -172,7 +172,7 @@ def claims(results: Results) -> Iterator[Claim]:
             basis=FITTED,
         )
         yield Claim(
-            text=f"{mhz} MHz: the same where registers tell the assists, as on the card",
+            text=f"{mhz} MHz: the same with pointers in registers, as on the card",
             holds=None,
             found=f"{gain('Desc. Mem', mhz, 'frames'):+.1f} %, SRAM busy for "
             f"{results.value(f'Base, {mhz} MHz', 'SRAM busy'):.0f} % of the time, cores waiting for "
@@ -230,7 +230,7 @@ def claims(results: Results) -> Iterator[Claim]:
         )
     in_both = [gain("Polled in Desc. Mem", mhz, "frames", to="Polled") for mhz in CLOCKS]
     yield Claim(
-        text="Assists that poll, pointers too in the descriptor memory: what it adds at 88 and at 200 MHz",
+        text="Assists that poll, with pointers also in the descriptor memory: its gain at 88 and at 200 MHz",
         holds=None,
         found=f"{in_both[0]:+.0f} and {in_both[1]:+.0f} %",
     )

@@ -67,5 +67,5 @@ def plot(results: Results) -> Figure:
     bars = [
         plots.Stack(label=row.point.name, parts={task: row.measured[task] for task in TASKS}) for row in results.rows
     ]
-    caption = f"{SOURCE}, known as a picture: dispatch beyond about 30 % is idle time. {TENGIG}"
+    caption = f"{SOURCE}, known only as a picture: dispatch beyond about 30 % is idle time. {TENGIG}"
     return plots.stacks(bars, x_label="time of all cores (%)", title=TITLE, caption=caption)

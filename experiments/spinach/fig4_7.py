@@ -45,7 +45,7 @@ def measure(*, size: int, firmware: str) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """One version against the other."""
+    """Compares the two versions."""
 
     def least(quantity: str) -> float:
         return results.value("18 B, optimised", quantity) / results.value("18 B, first", quantity)

@@ -96,7 +96,7 @@ def measure(*, card: str) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """The sums that the text makes of the table; and what a frame needs in all."""
+    """The sums of the table in the text, and the total for a frame."""
     instructions = {
         way: sum(published[0] for task, published in PUBLISHED.items() if way in task) for way in ("send", "receive")
     }
@@ -119,7 +119,7 @@ def claims(results: Results) -> Iterator[Claim]:
         basis=ARITHMETIC,
     )
     yield Claim(
-        text="Accesses to control memory by cores and assists for a frame each way, dispatch with them (thesis: "
+        text="Accesses to control memory by cores and assists for a frame each way, including dispatch (thesis: "
         f"{sum(accesses.values()):.1f} without)",
         holds=None,
         found=f"{results.value('10 Gigabit NIC', 'data accesses, assists with it'):.1f}",

@@ -51,11 +51,11 @@ def measure(*, cores: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """That locks are counted whole."""
+    """Checks that locks are counted completely."""
     (row,) = results.rows
     asks = [row.measured[f"vain asks, by {who}"] for who in ("registers", "cores")]
     yield Claim(
-        text="Attempts in vain that the profiles of the cores saw, and those that the locks' registers counted",
+        text="Failed attempts according to the profiles of the cores, and according to the locks' registers",
         holds=abs(asks[0] - asks[1]) <= 6,  # the answers of the last may be under way
         found=f"{asks[1]:.0f}, {asks[0]:.0f}",
     )

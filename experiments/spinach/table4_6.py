@@ -52,7 +52,7 @@ def measure(*, cores: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Sums of the text, and what it concludes."""
+    """Sums and conclusions of the text."""
     yield Claim(
         text="The text: (238.9 + 19.8) million accesses of 32 bits a second are 8.28 Gbit/s",
         holds=abs((238.9 + 19.8) * 32 / 1000 - 8.28) < 0.005,

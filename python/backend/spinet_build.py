@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The build backend: maturin's, after a look at what a build needs, so that what is missing is said in a line."""
+"""The build backend: maturin's, after a check of the requirements of a build, so that the error names a missing one in
+one line."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def _refuse(what: str) -> None:
 
 
 def get_requires_for_build_wheel(config_settings: object = None) -> list[str]:  # noqa: ARG001
-    """Nothing beside maturin: Rust is not fetched behind the user's back."""
+    """Only maturin: Rust is not fetched without the user's consent."""
     _check()
     return []
 

@@ -41,7 +41,7 @@ _HELPER = re.compile(r"undefined (symbol: |reference to `)__\w+")
 
 @dataclass(frozen=True, kw_only=True)
 class Built:
-    """A product, and how it came about."""
+    """A product, and how it was made."""
 
     product: Product
     key: str
@@ -318,8 +318,8 @@ def _near_handlers(request: Request) -> str:
         f"note: {source.name}: {name} {called}, since its name ends in none of _hh, _ph and _th: {_suggest(name)}\n"
         for source in request.sources
         for name in _handlers_by_look(source)
-        # A helper may have a handler's arguments. So only functions that are marked as handlers, or nearly named like
-        # one, count.
+        # A helper may have a handler's arguments. So only functions count that are marked as handlers, or have nearly
+        # the name of one.
         if not name.endswith(SUFFIXES)
     )
 

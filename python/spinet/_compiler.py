@@ -104,7 +104,7 @@ def _noted(note: Path, target: Target) -> tuple[Kind, str] | None:
 
 
 def environment(cache: Path, workshop: Path) -> dict[str, str]:
-    """The environment of compilers; they see nothing else of the user's.
+    """The environment of compilers; they get no other variables of the user.
 
     Variables such as ``CPATH`` or ``CCC_OVERRIDE_OPTIONS`` change what a compiler makes. `PATH` stays, for compilers
     that start others; `identity` covers it. zig keeps the library of its helpers in `cache`. Objects

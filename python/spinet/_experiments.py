@@ -277,4 +277,4 @@ def refuse_context_keywords(path: str | Path, given: Mapping[str, object]) -> No
     """Refuse keywords whose values an experiment file gives for each context."""
     for name in _OF_A_CONTEXT:
         if given.get(name) is not None:
-            raise UsageError(f"{name} belongs into {path}", hint=f"say it in a [[context]] table: {name} = ...")
+            raise UsageError(f"{name} belongs into {path}", hint=f"set it in a [[context]] table: {name} = ...")

@@ -76,7 +76,7 @@ class Clock:
     speed: float
     real_ns: int = field(default_factory=time.monotonic_ns)
     simulated_ps: int = 0
-    slipped_ps: int = 0  # what simulated time is behind, in all
+    slipped_ps: int = 0  # total delay of simulated time behind real time
 
     def at(self, real_ns: int) -> int:
         """The simulated time for a real time."""
@@ -242,7 +242,8 @@ class Bridge:
                     break
                 side.frames_in += 1
                 side.bytes_in += len(frame)
-                # The present of a card that is late; in order, even if simulated time was put back meanwhile.
+                # If simulated time is late, the frame arrives now; frames stay in order, even if simulated time was put
+                # back.
                 at = self.simulated_ps if self._is_late else self.clock.at(time.monotonic_ns())
                 at = max(at, self.simulated_ps + 1, self._latest_ps)
                 self._latest_ps = at

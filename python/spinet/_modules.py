@@ -33,7 +33,7 @@ class Parameter:
 class Kind:
     """A module of the library. `schema` is the JSON schema of its parameters, `example` a set of them as TOML.
 
-    `ports` are those that it has with these.
+    `ports` are its ports with these parameters.
     """
 
     name: str

@@ -41,7 +41,7 @@ def size(environment: Mapping[str, str] = os.environ) -> int:
 
 
 def must_be_alone(command: str, *, hint: str) -> None:
-    """Refuse to do in each of several processes what one of them should do.
+    """Refuse a call that only one of several processes should make.
 
     Raises
     ------

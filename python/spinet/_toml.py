@@ -63,7 +63,7 @@ def inline(value: Any) -> str:
         return f"{{ {inside} }}" if inside else "{}"
     if isinstance(value, Sequence):
         return f"[{', '.join(inline(item) for item in value)}]"
-    raise TypeError(f"{value!r} is nothing that TOML can say")
+    raise TypeError(f"{value!r} cannot be written as TOML")
 
 
 def _key(key: str) -> str:

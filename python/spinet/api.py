@@ -460,7 +460,7 @@ def handlers(
             return experiments.from_mapping(experiment, overrides=more)
         return experiments.from_file(Path(experiment), overrides=more)
     if program and any(str(name).endswith(".toml") for name in program):
-        raise UsageError("an experiment file names its program itself", hint="give it alone, or leave it away")
+        raise UsageError("an experiment file names its program itself", hint="give it alone, or omit it")
     if not program:
         raise UsageError("there is no program to run", hint="name a C file with handlers, or an experiment file")
     if source is None:

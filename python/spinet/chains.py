@@ -78,7 +78,7 @@ def _read(path: Path, base_dir: str, kind: str) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _named_by_key(file: str) -> Any:
-    """Without a file, the key is name enough."""
+    """Without a file, the key is enough as a name."""
     try:
         yield
     except InputError as error:

@@ -51,7 +51,7 @@ class Change:
 
     @property
     def ratio(self) -> float | None:
-        """`after` divided by `before`, of numbers; None if that says nothing."""
+        """`after` divided by `before`; None unless both are numbers and `before` is not 0."""
         both = (self.before, self.after)
         if any(isinstance(one, bool) or not isinstance(one, int | float) for one in both) or not self.before:
             return None

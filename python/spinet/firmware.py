@@ -52,7 +52,7 @@ class Firmware:
     sections: Mapping[str, int]  # bytes of every section
     messages: str  # warnings, word for word; also when cached
     cached: bool  # no compiler ran
-    key: str  # what the cache knows it by
+    key: str  # its key in the cache
 
     def image(self) -> Image:
         """Its bytes as they lie in the card before it runs."""

@@ -48,7 +48,7 @@ class Capabilities:
     max_copy_bytes: int  # of a packet, to L1
     reliable: bool  # the network delivers all packets, and none twice: handlers need not be idempotent
     in_order: bool  # it delivers them in the order in which they were sent
-    isolated: bool  # handlers reach nothing of other tenants, by themselves or by transfers and commands
+    isolated: bool  # handlers cannot access anything of other tenants, directly or by transfers and commands
     reports_errors: bool  # errors of handlers are written to the descriptors of their contexts
     watchdog_cycles: int  # default and limit of a handler run; 0 means no limit
     program_memory: MemoryLeft
@@ -115,7 +115,7 @@ class Machine:
     set
         Changes of the card's parameters, such as ``"cluster.n_cores=4"``.
     seed
-        Decides everything random.
+        Seed of all random choices.
     cc
         Another RISC-V compiler than the one that came with spinet.
     policies
@@ -221,7 +221,7 @@ class Machine:
         Parameters
         ----------
         within
-            The longest that may take.
+            Longest simulated time that this may take.
 
         Raises
         ------
@@ -253,7 +253,7 @@ class Machine:
         count
             Take only this number of packets.
         seed
-            Decides what is random in a description that names no seed.
+            Seed for descriptions that name none.
         """
         self._native.add_traffic(
             str(source),
@@ -269,7 +269,7 @@ class Machine:
         ----------
         faults
             Such as ``"loss=0.01,duplicate=1/1000,reorder=0.02:8"``; an empty text for none. Only packets of one
-            call are reordered among each other. `capabilities` then promise only this.
+            call are reordered among each other. `capabilities` then promises only this.
         seed
             Seed of the choice of packets; each call that adds packets draws again.
         """
@@ -530,7 +530,7 @@ class Context:
         return HandlerError(**dict(zip(names, words, strict=True)))
 
     def destroy(self) -> None:
-        """Take it apart; its memories stay. It must have no rules and no packets in the card."""
+        """Remove it; its memories stay allocated. It must have no rules and no packets in the card."""
         self._tenant._native.destroy(self._tenant._number, self.number)
 
 

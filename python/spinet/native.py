@@ -65,10 +65,10 @@ class NativeResult:
     Attributes
     ----------
     ns
-        For each stage what its handler took for each packet, in ns, with the cost of a look at the clock; arrays of
-        shape ``(n_packets,)``, -1 where it did not run.
+        For each stage, the time of its handler for each packet in ns, including the cost of reading the clock; arrays
+        of shape ``(n_packets,)``, -1 where it did not run.
     clock_ns
-        What a look at the clock costs.
+        Cost of reading the clock.
     threads
         One for each worker.
     command_faults
@@ -133,7 +133,7 @@ def run(
     cc
         A C compiler for this machine.
     flags
-        How it optimises.
+        Flags for optimisation.
 
     Raises
     ------
@@ -336,7 +336,7 @@ class _Messages:
         return number
 
     def table(self) -> bytes:
-        """Queue, cluster, packets, whether it ends, and the one before it in its queue, of each."""
+        """For each message: queue, cluster, packets, whether it ends, and the message before it in its queue."""
         rows = zip(self._msgids, self.counts, self._ends, self._after, strict=True)
         queues, clusters = self._n_queues, self._n_clusters
         return b"".join(struct.pack("<IIIII", m % queues, m % clusters, n, end, b) for m, n, end, b in rows)

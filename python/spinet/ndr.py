@@ -34,7 +34,7 @@ class NoDropRate:
     """The highest rate that a card holds, of packets of one kind."""
 
     traffic: str  # as a source without its rate
-    size: int | None  # of packets, if it was asked for
+    size: int | None  # of packets, if requested
     trials: tuple[Trial, ...]  # in the order of the search
 
     @property

@@ -61,7 +61,7 @@ def read(file: Path, reader: Callable[[Path], _T], *, hint: str) -> _T:
 
 
 def check_single_card(folder: Path, command: str) -> None:
-    """Refuse the folder of a network, whose nodes have the folders that are asked for.
+    """Refuse the folder of a network: the requested data are in the folders of its nodes.
 
     Raises
     ------

@@ -20,7 +20,7 @@ Columns = Sequence[tuple[str, str, str, list[str]]]  # name, NumPy type, meaning
 
 
 def of_kind(kind: str, paths: bool, make: Callable[[str, Columns], Any]) -> dict[str, Any]:
-    """A table for each that cards of a kind have, by name; that of paths only if they are recorded."""
+    """All tables of a kind of card, by name; the table of paths only if paths are recorded."""
     tables = _core.table_columns()[kind]
     return {name: make(name, columns) for name, columns in tables.items() if paths or name != output.PATHS}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cards by name: what there is, what their files say, what they cost."""
+"""Cards by name: the list, their parameters, and their cost."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def parameters_of(name: Card = "pspin", *, set: Settings = ()) -> NicParams:
     -------
     NicParams
         `PspinParams` for cards that run handlers; `PanicParams`, `PipelineParams`, `ManycoreParams` or `RmtOnlyParams`
-        for chains; `WiredParams` for wired cards. Their method `load` checks which it is.
+        for chains; `WiredParams` for wired cards. Their method `load` checks that the card has that class.
 
     Raises
     ------
@@ -179,13 +179,13 @@ class Part:
     Attributes
     ----------
     depth
-        How deep it lies: 0 is the card.
+        Its level: 0 is the card.
     count
-        How many there are in the part above it.
+        Number of copies in the part above it.
     area_mm2, power_w
         Of all of these; power at the card's clock and worst-case activity.
     rule
-        By what both scale from the published synthesis.
+        The rule by which both scale from the published synthesis.
     """
 
     depth: int
@@ -230,11 +230,11 @@ class FpgaPart:
     Attributes
     ----------
     depth
-        How deep it lies: 0 is the NIC.
+        Its level: 0 is the NIC.
     luts_percent, bram_percent
         Of 394 thousand look-up tables, and of 3 MB of block memory.
     rule
-        By what both scale from the published numbers.
+        The rule by which both scale from the published numbers.
     """
 
     depth: int

@@ -126,7 +126,7 @@ class Profile:
 
     @cached_property
     def total(self) -> Cost:
-        """All cycles but those elsewhere."""
+        """All cycles except those in `elsewhere`."""
         return _sum(one.cost for one in self.instructions)
 
     def __repr__(self) -> str:
@@ -263,7 +263,7 @@ def _by(instructions: Iterable[Instruction], key: Callable[[Instruction], Any]) 
 
 
 class Sources:
-    """Lines of source files. A file that cannot be read has none."""
+    """Lines of source files. A file that cannot be read has no lines."""
 
     def __init__(self) -> None:
         self._files: dict[str, list[str]] = {}

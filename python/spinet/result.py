@@ -465,7 +465,7 @@ class HostMemory:
         return bytes(self._assembled(addr, size))
 
     def view(self, addr: int, size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """The same as an array that cannot be written, shared with other views where one range has all of it."""
+        """The same as a read-only array, shared with other views if one range contains all of it."""
         import numpy as np
 
         self._take()

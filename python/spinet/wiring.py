@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cards as data: build one from modules, check it, draw it. All here is what a card's TOML file says, and no more.
+"""Cards as data: build one from modules, check it, draw it. This module says the same as a card's TOML file, and no
+more.
 
 A card has clocks, instances of modules, and connections from port to port. `docs/guides/build-a-nic.md` tells how to
 make one; `spinet nic modules` and `docs/reference/modules.md` list the modules.
@@ -76,7 +77,7 @@ class _Body:
         self._data = data
 
     def parameter(self, name: str, default: Value) -> str:
-        """Add a parameter; what comes back stands for its value in instances: ``"$name"``."""
+        """Add a parameter; returns the text that stands for its value in instances: ``"$name"``."""
         self._data.setdefault("parameters", {})[name] = default
         return f"${name}"
 
@@ -96,11 +97,11 @@ class _Body:
         name
             Its name, by which connections refer to it.
         module
-            Which kind it is; left away, the instance of that name in the base is changed.
+            Its module; if omitted, the instance of that name in the base is changed.
         clock
             Name of its clock. By default that of the module's instance around it, or the card's only clock.
         count
-            As many copies, ``name[0]`` and so on; in their parameters ``$index`` is the number of the copy.
+            Number of copies, ``name[0]`` and so on; in their parameters ``$index`` is the number of the copy.
         parameters
             The module's own.
         """
@@ -118,7 +119,7 @@ class _Body:
         Parameters
         ----------
         source, target
-            Ports, as objects or as text such as ``"cpu[*].memory"``. Both sides have as many ports.
+            Ports, as objects or as text such as ``"cpu[*].memory"``. Both sides have the same number of ports.
         room
             Items under way each way, 2 by default.
         latency
@@ -147,9 +148,9 @@ class Card(_Body):
     Parameters
     ----------
     name, about
-        What it is called and what it is.
+        Its name and its description.
     base
-        A card to derive from, a preset or a file: this one then says only what is added, changed or removed.
+        A card to derive from, a preset or a file: this one then lists only additions, changes and removals.
     include
         Files or presets whose modules may be used.
 
@@ -191,19 +192,19 @@ class Card(_Body):
         return card
 
     def clock(self, name: str, frequency: str) -> str:
-        """Add a clock such as ``"312.5 MHz"``; its name comes back."""
+        """Add a clock such as ``"312.5 MHz"``; returns its name."""
         self._data.setdefault("clocks", {})[name] = frequency
         return name
 
     def module(self, name: str, *, about: str = "", parameters: Mapping[str, Value] | None = None) -> Module:
-        """Add a module that is made of instances; what comes back is filled like a card."""
+        """Add a module that is made of instances; returns it, to be filled like a card."""
         given = {"about": about or None, "parameters": dict(parameters) if parameters else None}
         data: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
         self._data.setdefault("modules", {})[name] = data
         return Module(name, data)
 
     def remove(self, *names: Instance | Port | str) -> None:
-        """Take away what the base has: an instance with its connections, or the connection at a port."""
+        """Remove a part of the base: an instance with its connections, or the connection at a port."""
         texts = [name.name if isinstance(name, Instance) else str(name) for name in names]
         self._data.setdefault("remove", []).extend(texts)
 
@@ -212,7 +213,7 @@ class Card(_Body):
         return _toml.dumps(self._data, order=_ORDER)
 
     def design(self, *, set: Sequence[str] = (), base_dir: Path | str = ".") -> Design:
-        """Look everything up and check it.
+        """Resolve all names and check the card.
 
         Parameters
         ----------

@@ -35,7 +35,7 @@ def rules(ports: Mapping[str, int], *, receiver: str = "10.0.0.2") -> bytes:
     Raises
     ------
     UsageError
-        If an address or a port cannot be, or the entries that a sender may have are all taken.
+        If an address or a port is impossible, or the entries that a sender may have are all taken.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def ddtbench(pattern: str, size: str) -> tuple[bytes, int]:
     return layout(block, stride, blocks=blocks if planes > 1 else 0, plane=plane), block * blocks * planes
 
 
-# How many numbers each takes.
+# Number of parameters of each.
 _DIMENSIONS = {
     "NAS_LU_x": 1,
     "NAS_LU_y": 1,

@@ -30,7 +30,7 @@ not matched, to the host the ordinary way      9  1,014
 sent by handlers                               9    928
 to the host by handlers, in beats of 64 B      0      0
 
-What came of the matched                     packets
+Fate of matched packets                      packets
 sent                                               9
 to the host                                        0
 consumed (handled; nothing sent or written)        0
@@ -118,7 +118,7 @@ name = "late"
         [name, "empty_ph", "payload", runs] for name, runs in (("odd", "3"), ("rest", "3"), ("late", "0"))
     ]
     assert "! Context late: contexts before it took all 6 packets\n" in said
-    assert "Messages of their own, having none of the fields that messages go by: 3 packets\n" in said
+    assert "Packets without the fields of the message definition, each a message of its own: 3\n" in said
 
 
 @pytest.mark.parametrize("arguments", ["--help", "--version", "nic show pspin", "run --help"])

@@ -247,7 +247,7 @@ PING = "sdk/examples/udp_ping_pong.c"
         (["-t", UDP, "--match", "udp"], ["match goes with handlers"]),
         ([PING, "-t", UDP, "--match", "udp.dst_prt == 1"], ["did you mean `udp.dst_port`?"]),
         ([PING, "-t", UDP, "--match", "tcp"], ["none of 120 packets is for the handlers"]),
-        ([PING, "-t", UDP, "--set", "n_clusters=2"], ["whose is it?", "pspin:n_clusters=2"]),
+        ([PING, "-t", UDP, "--set", "n_clusters=2"], ["no NIC is named", "pspin:n_clusters=2"]),
         ([PING, "-t", UDP, "--set", "rmt:clock_mhz=2"], ["rmt is not compared"]),
         ([PING, "-t", UDP, "--set", "native:x=2"], ["this machine has no parameters"]),
         ([PING, "-t", UDP, "--set", "pspin:n_clutsers=2"], ["pspin: ", "n_clutsers"]),

@@ -50,7 +50,7 @@ def test_an_allocation_that_the_system_refuses_is_an_error(tmp_path: Path) -> No
     assert (code, left) == (2, [])
     assert said.splitlines() == [
         f"{SHORT}: the system refuses {128 << 20} bytes more",
-        "hint: take fewer packets, leave tables away, or raise the limit of memory (ulimit -v)",
+        "hint: take fewer packets, omit tables, or raise the limit of memory (ulimit -v)",
     ]
 
 
@@ -61,7 +61,7 @@ ENDS = {"abort": "os.abort()", "exit": "libc.exit(1)", "null pointer": "ctypes.s
 def test_libraries_that_crash_without_memory_are_an_error(how: str, tmp_path: Path) -> None:
     assert end_of(f"leave(32); {ENDS[how]}", tmp_path) == (
         2,
-        f"{SHORT}\nhint: take fewer packets, leave tables away, or raise the limit of memory (ulimit -v)\n",
+        f"{SHORT}\nhint: take fewer packets, omit tables, or raise the limit of memory (ulimit -v)\n",
         [],
     )
 

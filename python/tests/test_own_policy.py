@@ -142,7 +142,7 @@ def test_what_a_policy_raises_comes_out() -> None:
     with pytest.raises(spinet.InputError) as refused:
         run(Negative())
     assert str(refused.value) == (
-        "policies: `rank` of Negative, the policy of service `work` says -1, "
+        "policies: `rank` of Negative, the policy of service `work` returned -1, "
         "must be a whole number from 0 to 18446744073709551615"
     )
 
@@ -153,7 +153,7 @@ def test_ranks_that_are_none_name_the_service_and_the_policy(rank: Any) -> None:
         def rank(self, packet: Any) -> Any:
             return rank
 
-    with pytest.raises(spinet.InputError, match=rf"`rank` of Odd, the policy of service `work` says {rank!r}, must be"):
+    with pytest.raises(spinet.InputError, match=rf"`rank` of Odd, the policy of service `work` returned {rank!r}, must be"):
         run(Odd())
 
 

@@ -166,7 +166,7 @@ def saying(answer: Any) -> Any:
 
 @pytest.mark.parametrize("answer", ["nobody", True, 1.5, -1, 0, 1, ["b"]])
 def test_a_choice_must_be_a_tenant_that_waits(answer: Any) -> None:
-    says = f"`choose` of Odd, the policy of `tasks` says {answer!r}, must be the name of a tenant that waits (`"
+    says = f"`choose` of Odd, the policy of `tasks` returned {answer!r}, must be the name of a tenant that waits (`"
     with pytest.raises(spinet.InputError, match=re.escape(says)):
         run("spinner", {"tasks": saying(answer)})
 

@@ -57,7 +57,7 @@ def test_every_matched_packet_is_counted_once(capsys: pytest.CaptureFixture[str]
     }
     run_report.print_summary(summary, title="fates.c")
     told = capsys.readouterr().out
-    rows = told.partition("What came of the matched")[2].split("\n\n")[0].splitlines()[1:]
+    rows = told.partition("Fate of matched packets")[2].split("\n\n")[0].splitlines()[1:]
     assert sum(int(row.split()[-1]) for row in rows) == summary["packets"]["matched"] == 80
     assert repr(fates).startswith("<Result complete: 80 packets in, 80 done, 40 trapped, digest ")
     # Errors come first, with the line of the earliest.

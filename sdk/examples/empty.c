@@ -3,7 +3,7 @@
  * The least a handler can do: nothing. The packet is received, handed to a core, and released.
  *
  * The rest is the cost of the machine itself, so this is the baseline for every other handler. With
- * -DINSTRUCTIONS=100 it executes 100 additions, a cycle each, to ask how long handlers may be at a given rate of
+ * -DINSTRUCTIONS=100 it executes 100 additions, a cycle each, to find how long handlers may be at a given rate of
  * packets.
  *
  * Each addition takes 2 bytes of code, and no branch lies between them. More than 1024 would not fit into the instruction

@@ -7,8 +7,8 @@
  * histogram: the handler that ends the last of them adds up the four clusters' bins and writes them to the host.
  *
  * A message ends with its completion handler. With -DPACKETS payload handlers count the packets of the histogram
- * instead, which suits messages of few packets: for a completion handler the card copies a packet to L1 once more, and
- * as message queues take turns, hundreds of messages come to that at once and keep cores waiting.
+ * instead, which suits messages of few packets: for a completion handler the card copies a packet to L1 once more.
+ * Because message queues take turns, hundreds of messages reach this point at once and keep cores waiting.
  *
  * Memory: a load and an atomic a word in the cluster's own L1. Two cores that count the same value meet in its bank,
  * which an atomic holds for 2 cycles. An atomic on cluster 0's L1 for each message; with -DPACKETS one for 16 packets,

@@ -7,10 +7,10 @@
  * finds nothing, a scan and everything unknown go to the host alone.
  *
  * A word of L2 costs a core about 21 cycles, and the memory serves no more than four cores' words at a time, but DMA
- * moves a row of 64 bytes at once. So a set is a row: a handler takes a copy of all of it, which is one moment's state,
- * and a writer puts the whole row back. All 32 cores work on the cache at once, and a workload of few hot keys sends
- * them to the same row. Readers take no lock. A writer does when it knows already what to write; the version, which
- * counts writes and whose lowest bit is the lock, tells whether the row is still the one that it has seen.
+ * moves a row of 64 bytes at once. So a set is a row: a handler copies all of it, which gives a consistent state, and a
+ * writer writes the whole row back. All 32 cores work on the cache at once, and with few hot keys they use the same row.
+ * Readers take no lock. A writer locks it only when it knows what to write. The version counts writes, and its lowest bit
+ * is the lock: it shows if the row is still the one that the writer has read.
  *
  * A request (spin_data.h says where) is an operation, a key and a value of 32 bits each. The answer is the request with
  * the value filled in, sent back. Key 2^32 - 1 is never cached.
@@ -46,7 +46,7 @@ typedef struct __attribute__((__aligned__(ROW))) {
     entry_t ways[WAYS];
 } set_t;
 
-/* The row as it is in L2, and this core's place for a copy of it in L1. */
+/* The row in L2, and this core's place for a copy of it in L1. */
 typedef struct {
     set_t *in_l2;
     set_t *copy;
@@ -65,7 +65,7 @@ static void copy_row(row_t row)
     spin_dma_wait(copied);
 }
 
-/* A consistent copy. The card moves the row at once; natively, no thread must have written meanwhile. */
+/* A consistent copy. The card moves the row in one step; natively, the copy is valid only if no thread wrote meanwhile. */
 static void take_copy(row_t row)
 {
     copy_row(row);
@@ -76,7 +76,7 @@ static void take_copy(row_t row)
 #endif
 }
 
-/* With the new version, which releases the lock: on the card at once, natively after the rest. */
+/* Also writes the new version, which releases the lock: on the card in the same step, natively after the rest. */
 static void put_back(row_t row)
 {
     spin_dma_t written;
@@ -127,7 +127,7 @@ static void store(row_t row, uint32_t tag, uint32_t value)
         way = find(set, 0);
     }
     if (way == WAYS) {
-        way = version / 2 % WAYS; /* none is free: the count of writes chooses who has to go */
+        way = version / 2 % WAYS; /* none is free: the count of writes chooses the entry to evict */
     }
     set->ways[way] = (entry_t){tag, value};
     set->version = version + 2;

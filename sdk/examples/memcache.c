@@ -4,11 +4,11 @@
  * host. Requests are memcached's text protocol in UDP (protocol.txt of memcached: "UDP protocol").
  *
  * A `set` writes the answer that a later `get` would have into the cache, and goes to the host, which stores and
- * acknowledges it. Every other command that names a key takes that key out of the cache; `flush_all` empties it. The
- * server must get all changes through this card and by UDP: the NIC does not see what comes otherwise.
+ * acknowledges it. Every other command that names a key removes that key from the cache; `flush_all` empties it. The
+ * server must get all changes through this card and by UDP: the NIC does not see other changes.
  *
  * 64 entries in L2 handler memory, each for one hash of keys; an entry holds an answer of up to ANSWER bytes. Larger
- * values, values that expire, `gets` and requests for several keys are the server's alone. An entry's lock is taken while
+ * values, values that expire, `gets` and requests for several keys go to the server only. An entry's lock is taken while
  * DMA moves the entry.
  *
  * Memory: a `get` copies 512 bytes from L2 to L1, a `set` 512 bytes back; both take a lock in L2, of about 27 cycles.
@@ -65,7 +65,7 @@ typedef struct {
     uint32_t size;
 } text_t;
 
-/* The next word, and what is behind it; size 0 at the end of the line. */
+/* The next word, and the text after it; size 0 at the end of the line. */
 static text_t next_word(text_t *rest)
 {
     while (rest->size > 0 && *rest->at == ' ') {
@@ -83,7 +83,7 @@ static bool is_word(text_t word, const char *name)
     return word.size == strlen(name) && memcmp(word.at, name, word.size) == 0;
 }
 
-/* The line is over here; what is behind its end. */
+/* If the line ends here, returns the text after its end. */
 static bool skip_line_end(text_t *rest)
 {
     if (rest->size < 2 || rest->at[0] != '\r' || rest->at[1] != '\n') {
@@ -93,7 +93,7 @@ static bool skip_line_end(text_t *rest)
     return true;
 }
 
-/* A number of up to 4 digits, all that fits into a packet; -1 for others. */
+/* A number of up to 4 digits, which suffice for a packet; -1 for others. */
 static int number(text_t word)
 {
     int value = 0;

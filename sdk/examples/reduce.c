@@ -4,8 +4,8 @@
  *
  * Every packet is one vector of up to 512 elements of 32 bits (spin_data.h says where), and every packet of the message
  * adds to the same sums. They are kept in the scratchpad of each cluster: an atomic addition there takes one cycle, and
- * cores that add at once come past each other, since neighbouring words lie in different banks. The completion handler
- * adds up the four clusters' sums and writes them to the host.
+ * cores that add at the same time rarely conflict, because neighbouring words are in different banks. The completion
+ * handler adds up the four clusters' sums and writes them to the host.
  *
  * Memory: 2 loads and atomics a word in the cluster's own L1, nothing else. Scratchpad: 8 KiB, zeros before the first
  * packet.

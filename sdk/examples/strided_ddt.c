@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Strided datatype: a message that arrives in one piece is laid out in host memory in blocks with gaps between them.
+ * Strided datatype: a contiguous message is written to host memory as blocks with gaps between them.
  *
  * This is what MPI calls a vector: blocks of `block` bytes, `stride` bytes from the beginning of one to that of the
- * next. A vector may itself be repeated: after every `blocks` of them the next one begins `plane` bytes behind the
- * beginning of the last plane, as the faces of a three-dimensional array lie in memory. The layout stands in L2 handler
- * memory, where the receiver put it (spinet.workloads.layout). Packets may come in any order: each says where in the
- * message its bytes belong.
+ * next. A vector may itself be repeated: after `blocks` blocks, the next plane begins `plane` bytes after the beginning
+ * of the last one, like the faces of a three-dimensional array. The layout is in L2 handler memory, where the receiver
+ * wrote it (spinet.workloads.layout). Packets may come in any order: each says where in the message its bytes belong.
  *
  * Memory: the layout comes from L2 by DMA; the data is moved by DMA, a command for each block or part of one.
  * Scratchpad: 16 bytes a core.
@@ -26,7 +25,7 @@ typedef struct {
     uint32_t plane;  /* bytes */
 } layout_t;
 
-/* Where in the layout a byte of the message lies. */
+/* The position in the layout of a byte of the message. */
 typedef struct {
     uint32_t plane;    /* where its plane begins */
     uint32_t block;    /* where its block begins */
@@ -34,7 +33,7 @@ typedef struct {
     uint32_t in_block; /* bytes before it in its block */
 } place_t;
 
-/* By DMA, all at once into this core's place in L1: 40 cycles, where each of four words would take 21. */
+/* One DMA transfer into this core's place in L1: 40 cycles, instead of 21 for each of four words. */
 static layout_t fetch(const handler_args_t *args)
 {
     layout_t *copy = (layout_t *)args->task->scratchpad[args->cluster_id] + args->hpu_id;
@@ -76,7 +75,7 @@ __handler__ void strided_ddt_ph(handler_args_t *args)
         return;
     }
     uint32_t at = *(const uint32_t *)data.data;
-    /* The packet's data was not touched, so it is taken from L2, which gives it away in rows of 64 bytes. */
+    /* The packet's data was not touched, so it is read from L2, which delivers rows of 64 bytes. */
     const uint8_t *from = (const uint8_t *)task->l2_pkt_mem + SPIN_DATA_OFFSET + sizeof(uint32_t);
     uint32_t left = data.size - sizeof(uint32_t);
 

@@ -2,8 +2,8 @@
 /*
  * UDP ping-pong without checks: swaps addresses and ports at their fixed offsets in a UDP packet over IPv4.
  *
- * ping_pong.c looks at every header first. Here the context's match did (`udp && ipv4.header_words == 5`), so this is
- * the least that an answer costs: what it takes to send a packet, and whether L1 or L2 gives it away faster.
+ * ping_pong.c looks at every header first. Here the context's match did (`udp && ipv4.header_words == 5`), so this is the
+ * lowest cost of an answer. It shows the cost of sending a packet, and if L1 or L2 delivers it faster.
  *
  * Memory: the packet in L1. With -DFROM_L2 the NIC reads the unchanged packet from L2 packet memory: a word written
  * there costs 20 cycles, so the swap stays in L1, and the sent packet is not swapped.

@@ -15,7 +15,7 @@
 
 #define MEM_ALIGNMENT 4 /* bytes */
 #define ALIGN_UP(addr, alignment) (((uint32_t)(uintptr_t)(addr) + (alignment) - 1) & ~((alignment) - 1))
-#define DMA_MAX_XFER_SIZE 32768 /* bytes; advice, nothing checks it */
+#define DMA_MAX_XFER_SIZE 32768 /* bytes; a hint that nothing checks */
 #define DMA_NULL 0
 
 typedef uint32_t dma_t;

@@ -66,7 +66,7 @@ static inline spin_ipv6_t *spin_ipv6(spin_pkt_t pkt) { return spin_ipv6_in(spin_
 /* Does this packet begin its datagram, so that the next header follows? */
 static inline _Bool spin_ipv4_first_fragment(const spin_ipv4_t *ip) { return (ip->fragment & spin_htons(0x1fff)) == 0; }
 
-/* Neither changes a checksum: sums do not mind the order. */
+/* Neither changes a checksum: sums do not depend on the order. */
 static inline void spin_ipv4_swap(spin_ipv4_t *ip) { spin_swap32(&ip->src, &ip->dst); }
 
 static inline void spin_ipv6_swap(spin_ipv6_t *ip)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * PULP's mnemonics in inline assembly (`pv.add.h %0, %1, %2`), as macros of the assembler: every instruction of spin_xpulp.h
- * whose operands are registers, and shifts, clips and fields by constants. Absent is what macros cannot read: post-increment
- * (`4(a1!)`), vectors with a constant (`.sci`) and hardware loops, which spin_xpulp.h has. handler.h brings this file.
+ * whose operands are registers, and shifts, clips and fields by constants. Macros cannot read post-increment (`4(a1!)`),
+ * vectors with a constant (`.sci`) and hardware loops: spin_xpulp.h has these. handler.h includes this file.
  */
 #ifndef SPIN_XPULP_ASM_H
 #define SPIN_XPULP_ASM_H
 
-/* The text below is longer than what -pedantic lets pass. */
+/* The text below is longer than -pedantic allows. */
 #pragma GCC system_header
 
 /* Each row is a text; all of them are one statement, which does nothing the second time: link-time optimization joins files. */

@@ -8,7 +8,7 @@
  *                      : [sum] "+r"(sum), [at] "+r"(at), [t] "=&r"(t) : [n] "r"(n) : "memory");
  *
  * A body has 2 to 1023 instructions of 4 bytes (the macro turns off shorter ones), and no jump but out of it. Its last
- * instruction must be no branch. The count must be 1 or more: a count of 0 runs the body once. SPIN_LOOP is loop 0,
+ * instruction must not be a branch. The count must be 1 or more: a count of 0 runs the body once. SPIN_LOOP is loop 0,
  * SPIN_LOOP_OUTER is loop 1, for a body that has a SPIN_LOOP within, which counts as its own body and 1. The outer body
  * ends at least one instruction behind the inner.
  *
@@ -38,7 +38,7 @@
 #define SPIN_PV_ADD_H(rd, rs1, rs2) ".insn r 0x57, 0, 0x00, " rd ", " rs1 ", " rs2 "\n"
 
 /*
- * Whole loops. Words lie at multiples of 4. In L1 and without conflicts: cycles as said, and about 5 to begin.
+ * Whole loops. Words lie at multiples of 4. In L1 and without conflicts: the stated cycles, and about 5 at the start.
  */
 
 /* Sum of n words: 2 cycles a word. */
@@ -109,7 +109,8 @@ static inline void spin_xpulp_copy_words(uint32_t *to, const uint32_t *from, uin
     }
 }
 
-/* Adds n words to n others, each atomically, as other cores may add too: 3 cycles a word, and what the AMOs wait. */
+/* Adds n words to n others, each atomically, as other cores may add too: 3 cycles a word, and the time that the AMOs
+/  wait. */
 static inline void spin_xpulp_amoadd_words(volatile uint32_t *to, const uint32_t *from, uint32_t n)
 {
     uint32_t x, before = (uint32_t)to - 4;

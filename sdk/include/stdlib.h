@@ -10,7 +10,7 @@
 static inline int abs(int value) { return value < 0 ? -value : value; }
 static inline long labs(long value) { return value < 0 ? -value : value; }
 
-/* One sequence for all cores, in L2: not for speed, and the draws of several cores interleave as they run. */
+/* All cores share one sequence, in L2: it is slow, and the numbers that several cores draw interleave. */
 int rand(void);
 void srand(unsigned seed);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory and strings. Copies go word by word when both ends are aligned alike, else byte by byte. */
+/* Memory and strings. Copies move words if both addresses have the same alignment, else bytes. */
 #ifndef SPIN_STRING_H
 #define SPIN_STRING_H
 

@@ -26,7 +26,8 @@
 #define MAX_SENT_BYTES 2048u
 #define RDMA_HEADER_BYTES 32u
 
-/* How INPUT begins; then the content of handler memory, messages of 5 words, packets of 3 words, and their bytes. */
+/* The header of INPUT; then follow the content of handler memory, messages of 5 words, packets of 3 words, and their
+/  bytes. */
 typedef struct {
     char magic[8];
     uint64_t host_base;
@@ -285,7 +286,7 @@ void native_write_file(const char *folder, const char *name, const void *data, s
     native_close_file(file);
 }
 
-/* Host memory up to the last byte written; packets, newest first: number of the one it answers, size, bytes. */
+/* Host memory up to the last byte written; packets, newest first: number of the packet that it answers, size, bytes. */
 void native_card_write(const char *folder)
 {
     native_write_file(folder, "host.bin", host, host_used);

@@ -2,8 +2,8 @@
 /*
  * Hardware counters of a thread, in user mode only: Linux perf_event_open.
  *
- * Virtual machines and careful administrators often allow none (kernel.perf_event_paranoid); then the summary says why. Where
- * there are fewer counters than events the system lets them take turns: a count is then what it would be over the whole time.
+ * Virtual machines and strict systems often allow no counters (kernel.perf_event_paranoid); then the summary gives the
+   reason. If there are fewer counters than events, the system multiplexes them: a count is then scaled to the whole time.
  */
 #define _GNU_SOURCE
 #include "native.h"

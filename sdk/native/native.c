@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handlers on the processor of the host: worker threads over packets that lie in memory already.
+ * Handlers on the processor of the host: worker threads process packets that are already in memory.
  *
  *     PROGRAM INPUT FOLDER THREADS
  *
@@ -8,9 +8,9 @@
  * the card would be configured (card.c); FOLDER receives the results. Handlers print to stdout.
  *
  * Packet i goes to thread i modulo their number. The card's guarantees hold here too: the header handler of a message
- * ends before its payload handlers begin, and they end before its completion handler begins. Everything is done three
- * times from the same beginning: first for the results, which also brings every page into memory; then with a look at
- * the clock around every handler; then with none, for the time and the events of whole threads.
+ * ends before its payload handlers begin, and they end before its completion handler begins. Everything runs three times
+ * from the same initial state: first for the results, which also brings every page into memory; then with a reading of
+ * the clock around every handler; then without, for the time and the events of whole threads.
  */
 #include "native.h"
 #include <inttypes.h>

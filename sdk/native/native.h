@@ -41,7 +41,7 @@ extern packet_t *native_packets;
 extern message_t *native_messages;
 extern uint32_t native_n_packets;
 extern uint32_t native_command_faults; /* commands with host addresses outside the context's memory */
-extern __thread uint32_t native_current_packet; /* whose handler this thread runs */
+extern __thread uint32_t native_current_packet; /* message whose handler this thread runs */
 
 void native_load(const char *path);
 void native_card_reset(void); /* all memories as they were before the first packet */
@@ -52,7 +52,7 @@ FILE *native_open_file(const char *folder, const char *name);
 void native_close_file(FILE *file);
 void native_write_file(const char *folder, const char *name, const void *data, size_t size);
 
-/* events.c: what the processor counts while a thread works, where it may be asked. */
+/* events.c: events that the processor counts while a thread works, if the system allows it. */
 
 #define N_EVENTS 5
 

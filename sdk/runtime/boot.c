@@ -23,7 +23,7 @@ static void enable_instruction_cache(uint32_t cluster)
     MMIO_WRITE(CLUSTER_ICACHE_GLOBAL + cluster * CLUSTER_STRIDE, -1);
 }
 
-/* Cores 1 to 7 sleep on the dispatch FIFO; the value they get means nothing to them. */
+/* Cores 1 to 7 sleep on the dispatch FIFO; they ignore the value. */
 static void wake_the_other_cores(void)
 {
     MMIO_WRITE(EU_DEMUX_BASE + EU_DISPATCH_TEAM, (1 << NB_CORES) - 2);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One character of output: a store to the stdout page, which the core's own collector intercepts; at '\n' it prints the
- * line with the core's number before it. The place within the page tells the collector nothing, but keeps the cores
- * apart for an observer of the bus. Source: PsPIN RTL a49fec8, virtual_stdout_demux.sv.
+ * line with the core's number before it. The collector ignores the offset within the page; it distinguishes the cores for
+ * an observer of the bus. Source: PsPIN RTL a49fec8, virtual_stdout_demux.sv.
  */
 #include <hal/pulp.h>
 #include <stdint.h>

@@ -21,7 +21,7 @@ struct sink {
 
 struct spec {
     bool left, zeros, alternate;
-    char sign; /* what a number that is not negative begins with: '+', ' ' or nothing */
+    char sign; /* prefix of numbers that are not negative: '+', ' ' or nothing */
     int width;
     int precision; /* -1: not given */
 };

@@ -10,7 +10,8 @@
  *
  * A host that misses its leader's signs of life tells its card to lead. The card takes a higher ballot and asks a majority for
  * each slot, from its own chosen prefix on. It proposes again the entry with the highest ballot, or an entry without a
- * command if the slot is empty. Behind the last slot of a majority no entry can be chosen, so there new requests begin.
+ * command if the slot is empty. After the last slot that a majority reports, no entry can be chosen, so new requests
+   begin there.
  *
  * The network may lose, repeat and reorder packets. Clients repeat requests, and the host's ticks make a leader repeat proposals and
  * bring replicas up to date that have gaps. A repeated request can get a second slot after a change of leaders, so hosts must
@@ -120,7 +121,7 @@ static void leave(consensus_replica_t *own, bool is_exclusive)
     }
 }
 
-/* Enters the state. Returns true if the handler has it for itself. */
+/* Enters the state. Returns true if the handler has exclusive access. */
 static bool enter(consensus_replica_t *own, const consensus_packet_t *message)
 {
     const uint32_t kind = message->kind;

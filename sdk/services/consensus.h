@@ -104,7 +104,7 @@ typedef struct {
 typedef struct {
     uint32_t self, size; /* the configuration, which the first packet copies */
     spin_be32_t replicas[CONSENSUS_MAX_REPLICAS];
-    volatile uint32_t is_exclusive; /* a handler has the state for itself, or waits for it */
+    volatile uint32_t is_exclusive; /* a handler has exclusive access to the state, or waits for it */
     volatile int32_t n_sharing;     /* handlers that share it */
     uint32_t is_stopped;
     uint32_t role;

@@ -104,7 +104,7 @@ static uint32_t keep(const match_t *card, const match_message_t *message, uint32
     return entry;
 }
 
-/* Messages of this sender that waited for the one that has just taken its place: let them take theirs. */
+/* Queue the messages of this sender that waited for the one that was just queued. */
 static void follow(const match_t *card, match_peer_t *peer)
 {
     for (;;) {

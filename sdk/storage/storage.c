@@ -358,7 +358,7 @@ static void __attribute__((noinline)) read_all(const handler_args_t *args, const
     const bool is_on_card = storage_is_on_card(message->address);
     uint32_t number = 0;
     spin_cmd_t reads[2] = {0, 0};  /* of this block, and of the next one */
-    uint8_t *blocks[STORAGE_BLOCKS]; /* of this block, the next one, and the one behind */
+    uint8_t *blocks[STORAGE_BLOCKS]; /* of this block and the next two */
     if (!is_on_card) {
         blocks[0] = storage_take_blocks(args, &number);
         blocks[1] = blocks[0] + STORAGE_BLOCK;

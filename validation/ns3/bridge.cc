@@ -129,8 +129,8 @@ void Note(Kind kind, uint32_t node, uint32_t port, Ptr<const Packet> packet, uin
     world->events.push_back({Ps(Simulator::Now()), NumberOf(packet), kind, node, port, bytes});
 }
 
-/// The line between a port of a router and the world outside. It takes the place of ns-3's channel at the moment a transmission begins,
-/// as ns-3's own channel between two processes does.
+/// The line between a port of a router and the world outside. It takes the place of ns-3's channel when a transmission
+/// begins, as ns-3's own channel between two processes does.
 class Edge : public PointToPointChannel
 {
   public:
@@ -289,7 +289,7 @@ int ns3net_edge(uint32_t node, uint32_t ip, uint32_t room, uint64_t bps, uint64_
     channel->node = node;
     channel->port = world->ports[node].size();
     AddPort(node, bps, gap_ps, room)->Attach(channel);
-    // ns-3 asks for the other end of each link. Nothing comes to this one.
+    // ns-3 asks for the other end of each link. This one receives nothing.
     auto outside = CreateObject<Node>();
     auto peer = CreateObject<PointToPointNetDevice>();
     peer->SetAddress(Mac48Address::Allocate());

@@ -90,7 +90,7 @@ class Ns3Rank:
     def exchange(self, outgoing: list[bytes]) -> list[bytes]:
         """Answer a message of the first process."""
         data = outgoing[1]
-        if not self._has_joined:  # it tells the time of its first event, or its error
+        if not self._has_joined:  # it sends the time of its first event, or its error
             self._has_joined = True
             answer = b'{"Ok":null}'
         elif not data:

@@ -66,7 +66,7 @@ class Outcome:
     messages_ps: dict[int, int] = field(default_factory=dict)  # by sender: when its last message was there
 
     def completion_ps(self) -> dict[int, int]:
-        """By sender, the time at which its last message was there, or its last frame if no host has messages."""
+        """By sender, the time at which its last message arrived, or its last frame if no host has messages."""
         if self.messages_ps:
             return self.messages_ps
         found: dict[int, int] = {}

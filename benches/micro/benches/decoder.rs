@@ -1,10 +1,10 @@
-//! Decoding: what is done once for every word of a program.
+//! Decoding, which happens once for every word of a program.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use isa::riscv::{decode, disassemble, rows};
 use std::hint::black_box;
 
-/// One word of every row of the table, and as many that mean nothing.
+/// One word of every row of the table, and the same number of illegal words.
 fn words() -> Vec<u32> {
     rows().flat_map(|row| [row.pattern.value, !row.pattern.value]).collect()
 }

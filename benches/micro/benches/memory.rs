@@ -1,4 +1,4 @@
-//! The memories that cores of a card share: what a cycle of each costs while all requesters ask.
+//! The memories that cores of a card share: the cost of a cycle of each while all requesters request.
 
 use blocks::bus::{Access, Reference, Requester};
 use blocks::memory::ScratchpadBanksParams;
@@ -9,7 +9,7 @@ use kernel::{Activity, Component, Cycle, Ports, Time};
 const CYCLES: u64 = 1000;
 const REQUESTERS: u64 = 10;
 
-/// Reads a word in every cycle in which it may, at addresses that wander over all banks.
+/// Reads a word in every cycle in which this is possible, at addresses in all banks.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Reader {
     first: u64,

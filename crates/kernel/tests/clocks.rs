@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 static TICK: EventKind = EventKind { name: "tick", fields: &["cycle"], number: 0 };
 
-/// Records the edges at which it is ticked; it asks for the edges in `wakes`.
+/// Records the edges at which it is ticked; it requests the edges in `wakes`.
 struct Sleeper {
     wakes: Vec<Cycle>,
     trace: Tracer,
@@ -40,7 +40,7 @@ impl Sink for Log {
     }
 }
 
-/// A system with one sleeper per frequency. All sleepers ask for the edges in `wakes`.
+/// A system with one sleeper per frequency. All sleepers request the edges in `wakes`.
 fn sleepers(freqs: &[(&str, Freq)], wakes: &[Cycle]) -> (System, Log) {
     let mut b = SystemBuilder::new(0);
     for &(name, freq) in freqs {

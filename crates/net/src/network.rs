@@ -283,7 +283,7 @@ impl Network {
 impl Drop for Network {
     fn drop(&mut self) {
         self.commands.clear();
-        // A thread that panicked has told so.
+        // A thread that panicked has reported it.
         self.threads.drain(..).for_each(|thread| drop(thread.join()));
     }
 }

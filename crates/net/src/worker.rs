@@ -190,7 +190,7 @@ pub(crate) struct Worker {
 enum Stop {
     /// Its own failure.
     Own(u32, NetError),
-    /// Another thread's, which tells it.
+    /// Another thread's error, which that thread reports.
     Other,
 }
 

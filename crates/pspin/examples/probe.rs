@@ -90,7 +90,7 @@ fn main() {
     });
     let (n, size, gap, messages) =
         (option("packets", 32), option("size", 1024), option("gap", 20), option("messages", 1));
-    // As the RTL's driver does: each message whole, identities 0, 2, 4, ...
+    // As the RTL's driver does: one message after the other, with identities 0, 2, 4, ...
     let each = n / messages;
     let step = option("step", 2);
     let source = (0..n).map(move |i| Arrival {

@@ -1,4 +1,4 @@
-//! The way of the NIC-host interconnect into the clusters, for reads: one channel that two initiators share.
+//! The path of the NIC-host interconnect into the clusters, for reads: one channel that two initiators share.
 
 use crate::map::{L1_BASE, L1_STRIDE};
 use crate::nhi::NhiPort;
@@ -8,7 +8,8 @@ use blocks::policy::RoundRobinTree;
 use kernel::{Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
 
-/// The initiator that is another component: the off-cluster DMA. Both stand before the arbiter as in `nhi_xbar.sv`.
+/// The initiator that is another component: the off-cluster DMA. Both have the positions at the arbiter that they have
+/// in `nhi_xbar.sv`.
 const OTHER: usize = 0;
 /// The initiator that this is part of: the outbound engine.
 const OWN: usize = 1;
@@ -20,20 +21,21 @@ const READS: usize = 2;
 #[derive(Default)]
 struct UnderWay {
     cluster: usize,
-    /// Bytes that are to come of each read.
+    /// Bytes of each read that have not arrived.
     left: VecDeque<u32>,
 }
 
 /// Passes reads of two initiators on to the clusters, and beats back.
 ///
 /// Ports:    a pair of requests and replies for each cluster, and one for the other initiator.
-/// Timing:   none of its own. One address a cycle and one beat a cycle, for both together.
-/// Order:    addresses take turns; one that must wait, for the initiator's reads in another cluster or for the second of those
-///           under way, holds back the other initiator's too. Clusters take turns by beats; a beat that the other initiator has no
-///           room for holds back all.
+/// Timing:   none of its own. One address a cycle and one beat a cycle, for both initiators together.
+/// Order:    addresses of the two initiators take turns. An address that must wait (for its initiator's reads in another
+///           cluster, or for the second of those under way) also delays those of the other initiator. Clusters take
+///           turns beat by beat. A beat for which the other initiator has no room delays all beats.
 /// Source:   PsPIN RTL a49fec8, `nhi_xbar.sv` (`i_cluster_mux`), `cluster_noc.sv` (`i_mux_nhi`), `axi_demux.sv`.
-/// Differs:  while the other initiator has nothing under way, a read of the outbound engine comes whole with its last beat. So
-///           its beats do not delay those of a read that the other one begins meanwhile in another cluster.
+/// Differs:  while the other initiator has nothing under way, a read of the outbound engine arrives as a whole with its
+///           last beat. So its beats do not delay those of a read that the other one begins meanwhile in another
+///           cluster.
 pub struct ClusterNoc {
     clusters: Vec<NhiPort>,
     other: (Rx<Burst>, Tx<BurstReply>),
@@ -42,11 +44,12 @@ pub struct ClusterNoc {
     address: Option<Burst>,
     arrived: Option<BurstReply>,
     under_way: [UnderWay; 2],
-    /// The initiator whose address is at the head, whether that has passed the remapper, and whose turn it is.
+    /// The initiator whose address is first, true if that address has passed the remapper, and the initiator whose turn
+    /// is next.
     head: Option<usize>,
     has_passed: bool,
     addresses: RoundRobinTree,
-    /// The cluster whose beat waits for room, and whose turn it is.
+    /// The cluster whose beat waits for room, and the cluster whose turn is next.
     waiting: Option<u32>,
     beats: RoundRobinTree,
 }
@@ -181,7 +184,7 @@ mod tests {
     use testkit::bench;
 
     /// Packets of this size that the outbound engine sends from a cluster, and reads of the other initiator there: cycle,
-    /// cluster and bytes. The beats that come are for the other initiator.
+    /// cluster and bytes. The arriving beats are for the other initiator.
     fn check(sends: &[(Cycle, u32, u32)], others: &[(Cycle, u32, u32)], want: Expect) {
         check_with(sends, others, &[], want);
     }

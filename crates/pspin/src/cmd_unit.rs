@@ -83,10 +83,10 @@ fn index(id: CommandId) -> usize {
 ///           `<unit>_responses` in. Up to 1 command a cycle from each cluster and to each unit, 1 response a cycle in all.
 /// Timing:   0 cycles of its own. A command granted to its core in cycle i is seen here in i + 1 and by its unit in i + 2;
 ///           a response that a unit gives in cycle r is seen here in r + 1 and by its cluster in r + 2.
-/// Fairness: clusters take turns at each unit, units take turns for responses. A command that cannot go holds back those
-///           behind it from the same cluster, and other clusters' that come later: see [`LockingTree`].
-///           Unless the schedule is [`IoSchedule::InOrder`], commands wait here by unit and tenant ([`TenantQueues`]). Each core
-///           has at most 4 commands, and its driver 1, so there is always room. Long commands are cut: host DMA at
+/// Fairness: clusters take turns at each unit, units take turns for responses. A command that cannot be sent delays
+///           later commands, of its own cluster and of others: see [`LockingTree`]. Unless the schedule is
+///           [`IoSchedule::InOrder`], commands wait here by unit and tenant ([`TenantQueues`]). Each core has at most 4
+///           commands, and its driver 1, so there is always room. Long commands are cut: host DMA at
 ///           `sharing.fragment_bytes`, puts into their packets. A cluster gets one response for all parts of a command.
 ///           If a put is cut and reads unmapped memory, the packets before the first unmapped byte are sent.
 /// Source:   PsPIN RTL a49fec8, `cmd_unit.sv`. There the register is before the choice and the command reaches its unit

@@ -19,7 +19,7 @@ pub struct Part {
     pub area_mm2: f64,
     /// Power of all of these, in W, at the NIC's clock.
     pub power_w: f64,
-    /// By what both scale.
+    /// The rule by which both scale.
     pub rule: &'static str,
 }
 

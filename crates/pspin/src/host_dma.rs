@@ -23,10 +23,10 @@ use to_host::ToHost;
 
 // Registers on the ways through the unit, `soc_dma_wrap.sv`.
 
-/// From a command being seen to its first burst leaving: request FIFO, burst reshaper, emitter, and one of the two cuts
-/// around the crossbar, the other being the channel.
+/// Cycles from when a command is seen until its first burst leaves: request FIFO, burst reshaper, emitter, and one of
+/// the two cuts around the crossbar, the other being the channel.
 const COMMAND_TO_BURST: u64 = 4;
-/// From the last write response being seen to the command's response: two cuts, completion.
+/// Cycles from when the last write response is seen until the command's response: two cuts, completion.
 const WRITTEN_TO_RESPONSE: u64 = 3;
 /// Bursts of an engine that may be under way at its source, `SOC_DMA_AXI_REQ_DEPTH`.
 const SOURCE_BURSTS: usize = 12;
@@ -71,7 +71,7 @@ impl Open {
         self.commands.push_back(id);
     }
 
-    /// A part is done. If its transfer is done with it, returns the command that gets the response.
+    /// A part is done. If this ends its transfer, returns the command that gets the response.
     fn done(&mut self) -> Option<CommandId> {
         let parts = self.parts.front_mut().expect("a response belongs to a transfer");
         *parts -= 1;
@@ -95,8 +95,8 @@ fn to_page_end(addr: u64, left: u32) -> u32 {
 
 /// The part of an engine that cuts transfers at pages.
 ///
-/// Timing:  in a cycle one burst of the source and one of the target. It takes the next transfer when both are through with the one
-///          before: a transfer with one burst at the source and two at the target lasts two cycles.
+/// Timing:  in a cycle one burst of the source and one of the target. It takes the next transfer when both have
+///          finished the previous one: a transfer with one burst at the source and two at the target lasts two cycles.
 /// Source:  PsPIN RTL a49fec8, `axi_dma_burst_reshaper.sv`, ready_o.
 #[derive(Default)]
 struct Reshaper {
@@ -277,7 +277,7 @@ impl HostDma {
 
 impl Component for HostDma {
     fn tick(&mut self, now: Cycle) -> Activity {
-        // A stage has the room that it had before the cycle. But the path to NIC memory waits for answers behind the unit's
+        // The room of a stage is that before the cycle. But the path to NIC memory waits for answers behind the unit's
         // register, so the room that they free there is usable at once.
         self.to_host.begin();
         self.from_host.begin();

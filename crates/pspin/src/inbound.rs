@@ -108,9 +108,9 @@ struct Stored {
 ///           seen by the queues in w + 1. Feedback of cycle f, seen here in f + 1: the room can be used in f + 1.
 /// Source:   PsPIN RTL a49fec8, `hw/verilator_model/src/NICInbound.hpp`; FPsPIN f5feca1, `pspin_pkt_match.v`, for the engine; Di Girolamo
 ///           et al., ISCA 2021, III-A, for the alternatives to waiting when packet memory is full.
-/// Differs:  room is freed by what was allocated, not by the bytes copied to L1, which may round to another size and then
-///           blocks the ring forever; a packet that can never find room, or whose copy none in L1, is dropped;
-///           a ring that is empty gives all its room.
+/// Differs:  a packet frees the room that it was allocated. (The RTL frees the bytes copied to L1; if these round to
+///           another size, the ring is blocked forever.) A packet that can never find room, or whose copy can find none
+///           in L1, is dropped. An empty ring gives all its room.
 pub struct Inbound {
     params: InboundParams,
     active: Vec<Rx<ClusterActive>>,

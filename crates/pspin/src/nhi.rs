@@ -12,9 +12,10 @@ pub use crate::protocol::PAGE_BYTES;
 /// From L1 to its alias.
 pub const L1_ALIAS: u32 = 0x10_0000;
 
-/// Bursts of one initiator and direction under way to L2 packet memory or to all clusters together, and to each other target: what
-/// the demultiplexer of the initiator counts, and what the identity remappers before the targets let through for one identity
-/// (PsPIN RTL a49fec8, `axi_demux.sv`, a counter of three bits; `nhi_xbar.sv`, `cluster_noc.sv`).
+/// Maximum bursts in flight of one initiator and direction: to L2 packet memory or to all clusters together, and to
+/// each other target. The demultiplexer of the initiator limits the first, and the identity remappers before the
+/// targets limit the second for one identity (PsPIN RTL a49fec8, `axi_demux.sv`, a counter of three bits;
+/// `nhi_xbar.sv`, `cluster_noc.sv`).
 const PACKET_BURSTS: u32 = 7;
 const OTHER_BURSTS: u32 = 2;
 /// Limit for bursts to unmapped addresses. Source: `nhi_xbar.sv`, MaxTrans of the error responders.
@@ -52,7 +53,7 @@ enum Target {
     Packet,
     Program,
     L1(usize),
-    /// All L1s, where something else tells them apart.
+    /// All L1s, if another module distinguishes them.
     Clusters,
     /// Unmapped: see [`Nowhere`].
     Nowhere,
@@ -144,8 +145,8 @@ struct AxiDirection {
 }
 
 impl AxiDirection {
-    /// Replies of one identity come in order, so a burst to another target waits for those before it: what is sent in
-    /// the cycle of the last beat is at its target in the next.
+    /// Replies of one identity come in order, so a burst to another target waits for those before it: a burst that is
+    /// sent in the cycle of the last beat reaches its target in the next.
     fn ready(&self, now: Cycle, target: Target) -> Ready {
         let draining = self.reply_until.filter(|&until| until > now);
         let limit = match target {
@@ -268,7 +269,7 @@ impl NhiMaster {
         NhiMaster::with(map, l2, Clusters::One(clusters))
     }
 
-    /// A master that only reads, of which the way to the L1s is a part; see [`NhiMaster::begin`].
+    /// A master that only reads and contains the path to the L1s; see [`NhiMaster::begin`].
     pub fn around(map: NhiMap, l2: NhiPort, clusters: ClusterNoc) -> Self {
         NhiMaster::with(map, l2, Clusters::Noc(Box::new(clusters)))
     }
@@ -280,14 +281,14 @@ impl NhiMaster {
         NhiMaster { map, l2, clusters, reads, writes, bus_free: 0, parts, in_burst, in_parts, unread, nowhere }
     }
 
-    /// Beats come in this cycle. Called before [`NhiMaster::reply`] where the way to the L1s is a part of this.
+    /// Beats come in this cycle. Called before [`NhiMaster::reply`] if this contains the path to the L1s.
     pub fn begin(&mut self) {
         if let Clusters::Noc(noc) = &mut self.clusters {
             noc.deliver();
         }
     }
 
-    /// Addresses go on in this cycle; whether any waits. Called after [`NhiMaster::read`], likewise.
+    /// Addresses advance in this cycle; returns true if any waits. Called after [`NhiMaster::read`], likewise.
     pub fn end(&mut self, now: Cycle) -> bool {
         if let Clusters::Noc(noc) = &mut self.clusters { noc.forward(now) } else { false }
     }
@@ -366,7 +367,7 @@ impl NhiMaster {
         }
     }
 
-    /// A target as this master tells them apart.
+    /// A target as this master distinguishes them.
     fn seen(&self, target: Target) -> Target {
         match (target, &self.clusters) {
             (Target::L1(_), Clusters::One(_) | Clusters::Noc(_)) => Target::Clusters,
@@ -435,7 +436,7 @@ impl NhiMaster {
         match &reply {
             BurstReply::Data { data, last, .. } => {
                 let left = self.unread.front_mut().expect("data answer a read");
-                // Nothing comes from where nothing is.
+                // An unmapped address sends no data.
                 *left -= if data.is_empty() { *left } else { data.len() as u32 };
                 if *left == 0 {
                     self.unread.pop_front();

@@ -53,7 +53,7 @@ struct Serial {
     is_reading: bool,
 }
 
-/// Cycles from a response leaving the host until its place is free: the mux sees the response in between.
+/// Cycles from when a response leaves the host until its place is free: the mux sees the response in between.
 const ANSWER_FREES: Cycle = 2;
 
 impl Edge {

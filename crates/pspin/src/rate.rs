@@ -22,7 +22,7 @@ impl RateLimit {
         self.from.div_ceil(self.bps) as Cycle
     }
 
-    /// Bytes go in cycle `now` of a clock with this frequency.
+    /// Sends bytes in cycle `now` of a clock with this frequency.
     pub fn spend(&mut self, now: Cycle, bytes: u32, clock_hz: u64) {
         let now = u128::from(now) * self.bps;
         self.from = self.from.max(now) + u128::from(bytes) * 8 * u128::from(clock_hz);
@@ -33,15 +33,15 @@ impl RateLimit {
 mod tests {
     use super::*;
 
-    /// The cycles in which parts of 100 bytes go, if they are ready in the cycles `asked`.
-    fn goes(bps: u64, clock_hz: u64, asked: &[Cycle]) -> Vec<Cycle> {
+    /// The cycles in which parts of 100 bytes are sent, if they are ready in the cycles `ready`.
+    fn goes(bps: u64, clock_hz: u64, ready: &[Cycle]) -> Vec<Cycle> {
         let mut limit = RateLimit::new(NonZeroU64::new(bps).expect("a rate"));
-        let mut go = |&asked: &Cycle| {
-            let now = limit.allows_at().max(asked);
+        let mut go = |&ready: &Cycle| {
+            let now = limit.allows_at().max(ready);
             limit.spend(now, 100, clock_hz);
             now
         };
-        asked.iter().map(&mut go).collect()
+        ready.iter().map(&mut go).collect()
     }
 
     #[test]

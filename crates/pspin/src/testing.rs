@@ -80,7 +80,7 @@ impl TestMemory {
         Self::with_store(bench, name, read_latency, Store::default())
     }
 
-    /// The same around bytes that the test holds too.
+    /// The same, with bytes that the test also holds.
     pub fn with_store(bench: &mut Bench, name: &'static str, read_latency: u64, store: Store) -> NhiPort {
         let (requests, from) = bench.channel(&format!("{name} requests"), 2, 1);
         let (to, replies) = bench.channel(&format!("{name} replies"), 4, 1);

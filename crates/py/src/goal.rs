@@ -64,14 +64,14 @@ impl GoalSchedule {
     fn run(&self, py: Python<'_>, loggops: &str, model: &str, record: bool) -> PyResult<GoalRun> {
         let params = Params::parse(loggops).map_err(|error| input(format!("loggops: {error}")))?;
         let model = Model::named(model).map_err(|error| input(format!("model: {error}")))?;
-        let mut heard = Ok(());
+        let mut signals = Ok(());
         let finished = py.detach(|| {
             goal::run(&self.schedule, &params, model, record, || {
-                heard = Python::attach(|py| py.check_signals());
-                heard.is_ok()
+                signals = Python::attach(|py| py.check_signals());
+                signals.is_ok()
             })
         });
-        heard?;
+        signals?;
         let finished = finished.map_err(input)?.ok_or_else(|| input("the run was stopped"))?;
         Ok(GoalRun { finished: Mutex::new(finished) })
     }

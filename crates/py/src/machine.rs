@@ -164,12 +164,12 @@ impl Machine {
         self.with(py, move |driver| driver.is_done(TenantId(tenant), TicketId(ticket)))
     }
 
-    /// Lets time go on until an access is over.
+    /// Simulates until an access is finished.
     fn wait(&self, py: Python<'_>, tenant: u64, ticket: u64) -> PyResult<()> {
         self.with(py, move |driver| driver.wait(TenantId(tenant), TicketId(ticket)))
     }
 
-    /// The bytes of a read that is over, once.
+    /// The bytes of a finished read, once.
     fn take<'py>(&self, py: Python<'py>, tenant: u64, ticket: u64) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let bytes = self.with(py, move |driver| driver.take(TenantId(tenant), TicketId(ticket)))?;
         Ok(bytes.map(|bytes| PyBytes::new(py, &bytes)))

@@ -111,18 +111,19 @@ impl Object {
     }
 
     /// The error for an answer of a method that is not `allowed`.
-    pub fn refuse(&self, method: &str, said: &Bound<'_, PyAny>, allowed: &str) -> PyErr {
-        let found = said.repr().map_or_else(|_| "something unspeakable".to_owned(), |repr| repr.to_string());
-        crate::input(format!("policies: `{method}` of {} says {found}, must be {allowed}", self.name))
+    pub fn refuse(&self, method: &str, found: &Bound<'_, PyAny>, allowed: &str) -> PyErr {
+        let found =
+            found.repr().map_or_else(|_| "a value without a representation".to_owned(), |repr| repr.to_string());
+        crate::input(format!("policies: `{method}` of {} returned {found}, must be {allowed}", self.name))
     }
 }
 
 /// An object with a method `rank`, and optionally `served`, `dropped` and `eligible`.
 pub struct OwnPolicy {
     object: Object,
-    hears_served: bool,
-    hears_dropped: bool,
-    says_eligible: bool,
+    has_served: bool,
+    has_dropped: bool,
+    has_eligible: bool,
     changes: Changes,
     /// The packet's rank, the count of changes, and the answer of `eligible` at its last call. The scheduler asks in every cycle, so
     /// the answer is used again until something changes.
@@ -135,14 +136,14 @@ impl OwnPolicy {
         let Shared { failure, changes } = shared;
         let object = Object::new(py, object, &format!("service `{service}`"), "rank(packet)", failure)?;
         let has = |name| object.has(py, name);
-        let (hears_served, hears_dropped, says_eligible) = (has("served")?, has("dropped")?, has("eligible")?);
-        Ok(OwnPolicy { object, hears_served, hears_dropped, says_eligible, changes, answer: Cell::new(None) })
+        let (has_served, has_dropped, has_eligible) = (has("served")?, has("dropped")?, has("eligible")?);
+        Ok(OwnPolicy { object, has_served, has_dropped, has_eligible, changes, answer: Cell::new(None) })
     }
 
-    /// A number that a method says.
-    fn number<'py>(&self, method: &str, said: &Bound<'py, PyAny>) -> PyResult<u64> {
+    /// The number that a method returned.
+    fn number<'py>(&self, method: &str, found: &Bound<'py, PyAny>) -> PyResult<u64> {
         let allowed = || format!("a whole number from 0 to {}", u64::MAX);
-        said.extract().map_err(|_| self.object.refuse(method, said, &allowed()))
+        found.extract().map_err(|_| self.object.refuse(method, found, &allowed()))
     }
 }
 
@@ -160,7 +161,7 @@ impl Policy for OwnPolicy {
     }
 
     fn served(&mut self, rank: u64) {
-        if self.hears_served {
+        if self.has_served {
             self.changes.add();
             Python::attach(|py| {
                 self.object
@@ -170,7 +171,7 @@ impl Policy for OwnPolicy {
     }
 
     fn dropped(&mut self, arrival: &Arrival, rank: u64) {
-        if self.hears_dropped {
+        if self.has_dropped {
             self.changes.add();
             let arrival = PacketArrival::from(arrival);
             Python::attach(|py| {
@@ -182,21 +183,21 @@ impl Policy for OwnPolicy {
     }
 
     fn eligible(&self, rank: u64) -> Cycle {
-        if !self.says_eligible {
+        if !self.has_eligible {
             return 0;
         }
         let changes = self.changes.count();
-        if let Some((asked, since, said)) = self.answer.get()
-            && (asked, since) == (rank, changes)
+        if let Some((at_rank, since, cycle)) = self.answer.get()
+            && (at_rank, since) == (rank, changes)
         {
-            return said;
+            return cycle;
         }
-        let said = Python::attach(|py| {
+        let cycle = Python::attach(|py| {
             self.object.call(py, 0, |object| {
                 self.number("eligible", &object.call_method1(intern!(object.py(), "eligible"), (rank,))?)
             })
         });
-        self.answer.set(Some((rank, changes, said)));
-        said
+        self.answer.set(Some((rank, changes, cycle)));
+        cycle
     }
 }

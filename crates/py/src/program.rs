@@ -51,17 +51,17 @@ fn note(failure: &Failure, error: PyErr) -> Raised {
 }
 
 /// An event: its kind, the driver's number for it, and its content.
-type Told<'py> = (&'static str, u64, Bound<'py, PyTuple>);
+type Notice<'py> = (&'static str, u64, Bound<'py, PyTuple>);
 
 impl OwnProgram {
-    fn tell(&mut self, host: &mut Host, event: Option<Event>) {
+    fn notify(&mut self, host: &mut Host, event: Option<Event>) {
         let done = Python::attach(|py| {
-            let told = match event {
+            let notice = match event {
                 None => Some(("start", 0, PyTuple::empty(py))),
-                Some(event) => self.told(py, event)?,
+                Some(event) => self.notice(py, event)?,
             };
-            let mut told: Vec<Told<'_>> = told.into_iter().collect();
-            while let Some((kind, key, content)) = told.pop() {
+            let mut told: Vec<Notice<'_>> = notice.into_iter().collect();
+            while let Some((kind, key, content)) = notices.pop() {
                 let args = (host.now().ps(), kind, key, content);
                 let answer = self.driver.bind(py).call_method1("handle", args)?;
                 let (actions, is_waiting): (Vec<Bound<'_, PyTuple>>, bool) = answer.extract()?;
@@ -71,7 +71,7 @@ impl OwnProgram {
                 for action in actions {
                     read.extend(self.act(py, host, &action)?);
                 }
-                told.extend(read.into_iter().rev());
+                notices.extend(read.into_iter().rev());
             }
             Ok(())
         });
@@ -80,7 +80,7 @@ impl OwnProgram {
         }
     }
 
-    fn told<'py>(&mut self, py: Python<'py>, event: Event) -> PyResult<Option<Told<'py>>> {
+    fn notice<'py>(&mut self, py: Python<'py>, event: Event) -> PyResult<Option<Notice<'py>>> {
         let bytes = |bytes: Option<Vec<u8>>| bytes.map(|bytes| PyBytes::new(py, &bytes));
         Ok(match event {
             Event::Sent(id) => self.messages.remove(&id).map(|key| ("sent", key, PyTuple::empty(py))),
@@ -111,7 +111,7 @@ impl OwnProgram {
         py: Python<'py>,
         host: &mut Host,
         action: &Bound<'py, PyTuple>,
-    ) -> PyResult<Option<Told<'py>>> {
+    ) -> PyResult<Option<Notice<'py>>> {
         let span = |ps: u64| Time::from_fs(ps.saturating_mul(1000));
         let number = |at: usize| action.get_item(at)?.extract::<u64>();
         let node = |at: usize| Ok::<_, PyErr>(NodeId(action.get_item(at)?.extract()?));
@@ -159,16 +159,16 @@ impl OwnProgram {
 
 impl Program for OwnProgram {
     fn start(&mut self, host: &mut Host) {
-        self.tell(host, None);
+        self.notify(host, None);
     }
 
     fn event(&mut self, event: Event, host: &mut Host) {
-        self.tell(host, Some(event));
+        self.notify(host, Some(event));
     }
 
     fn waits_for(&self) -> Option<String> {
-        let asked = |py: Python<'_>| self.driver.bind(py).call_method0("waits_for")?.extract();
-        Python::attach(asked).unwrap_or(None)
+        let waits_for = |py: Python<'_>| self.driver.bind(py).call_method0("waits_for")?.extract();
+        Python::attach(waits_for).unwrap_or(None)
     }
 
     fn is_waiting(&self) -> bool {

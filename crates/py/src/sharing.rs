@@ -28,7 +28,7 @@ pub struct OwnTenantPolicy {
     hears_ended: bool,
     holds_back: bool,
     names: TenantNames,
-    /// The names that were asked for so far.
+    /// The names that were requested so far.
     known: BTreeMap<u32, Py<PyString>>,
 }
 
@@ -67,29 +67,29 @@ impl OwnTenantPolicy {
     fn choice(
         &self,
         now: Cycle,
-        said: &Bound<'_, PyAny>,
+        answer: &Bound<'_, PyAny>,
         waiting: &[Py<PyString>],
         places: &[usize],
     ) -> PyResult<Choice> {
-        if said.is_none() {
+        if answer.is_none() {
             return Ok(Choice::Nobody);
         }
-        if let Ok(name) = said.cast::<PyString>() {
+        if let Ok(name) = answer.cast::<PyString>() {
             let name = name.to_str()?;
             for (known, &place) in waiting.iter().zip(places) {
-                if known.bind(said.py()).to_str()? == name {
+                if known.bind(answer.py()).to_str()? == name {
                     return Ok(Choice::Start(place));
                 }
             }
-        } else if !said.is_instance_of::<PyBool>()
-            && let Ok(cycle) = said.extract::<Cycle>()
+        } else if !answer.is_instance_of::<PyBool>()
+            && let Ok(cycle) = answer.extract::<Cycle>()
             && cycle > now
         {
             return Ok(Choice::NobodyBefore(cycle));
         }
         let names: Vec<String> = waiting.iter().map(|name| format!("`{name}`")).collect();
         let allowed = format!("the name of a tenant that waits ({}), None, or a cycle after {now}", names.join(", "));
-        Err(self.object.refuse("choose", said, &allowed))
+        Err(self.object.refuse("choose", answer, &allowed))
     }
 
     /// Calls a method with a tenant.
@@ -110,8 +110,8 @@ impl TenantPolicy for OwnTenantPolicy {
             // After an error the run ends, so the choice does not matter.
             self.object.call(py, Choice::Start(places[0]), |object| {
                 let waiting = waiting.into_iter().map(|tenant| Py::new(py, tenant)).collect::<PyResult<Vec<_>>>()?;
-                let said = object.call_method1(intern!(py, "choose"), (now, PyList::new(py, waiting)?))?;
-                self.choice(now, &said, &names, &places)
+                let answer = object.call_method1(intern!(py, "choose"), (now, PyList::new(py, waiting)?))?;
+                self.choice(now, &answer, &names, &places)
             })
         })
     }

@@ -4,7 +4,8 @@
 //! error to stderr, and ends the process. Python's own allocations raise `MemoryError` instead, which needs no help.
 //!
 //! Libraries in C and C++ end the process in their own ways: by `abort`, by `exit`, or by an access through a null
-//! pointer. [`guard`] catches these ends, and treats them alike if memory is short. Other crashes are not changed.
+//! pointer. [`guard`] catches these exits, and handles them in the same way if memory is short. Other crashes are not
+//! changed.
 
 use memmap2::MmapOptions;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -249,8 +250,7 @@ fn report(bytes: Option<usize>) {
     if let Some(bytes) = bytes {
         let _ = write!(rest, ": the system refuses {bytes} bytes more");
     }
-    let _ =
-        rest.write_all(b"\nhint: take fewer packets, leave tables away, or raise the limit of memory (ulimit -v)\n");
+    let _ = rest.write_all(b"\nhint: take fewer packets, omit tables, or raise the limit of memory (ulimit -v)\n");
     let unused = rest.len();
     let n_bytes = text.len() - unused;
     let _ = stderr.write_all(&text[..n_bytes]);

@@ -190,7 +190,7 @@ pub(crate) fn set(table: &mut Table, key: &str, value: &Value) -> Result<(), Nic
     if value_at(table, key).is_none_or(|slot| slot.is_table()) {
         return Err(choices::no_parameter(table, key));
     }
-    let slot = value_at(table, key).expect("it was looked whether it is there");
+    let slot = value_at(table, key).expect("its presence was checked");
     // The type decides whether a decimal may replace a whole number.
     let is_number = |value: &Value| value.is_integer() || value.is_float();
     let may_fit = slot.same_type(value) || is_number(slot) && is_number(value);

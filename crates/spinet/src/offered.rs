@@ -44,7 +44,7 @@ pub fn offered(checked: &Checked, mut continues: impl FnMut() -> bool) -> Result
     let mut ids = MessageIds::new(checked.nic.scheduler.n_mpqs, 0);
     let mut coming = Vec::new();
     for (mut stream, source) in traffic(checked)?.into_iter().zip(&checked.sources) {
-        // Of one source, times count from its start.
+        // The times of a source count from its start.
         let start = source.start.filter(|_| checked.sources.len() > 1).map_or(0, Time::fs);
         while let Some(packet) = stream.read()? {
             coming.push(Coming { arrival_fs: packet.arrival_fs.saturating_add(start), ..packet });
@@ -83,12 +83,12 @@ mod tests {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let text = "program = 'Cargo.toml'\ntraffic = 'udp:count=1000000000'\n[[context]]\nmatch = 'udp'\n";
         let checked = Checked::read(text, "test", here, Format::Toml).unwrap_or_else(|e| panic!("{e}"));
-        let mut asked = 0;
+        let mut calls = 0;
         let came = offered(&checked, || {
-            asked += 1;
-            asked < 2
+            calls += 1;
+            calls < 2
         });
-        assert_eq!((came.unwrap_or_else(|e| panic!("{e}")), asked), (None, 2));
+        assert_eq!((came.unwrap_or_else(|e| panic!("{e}")), calls), (None, 2));
     }
 
     #[test]

@@ -334,7 +334,7 @@ impl Info {
         let elf = Elf::open(path)?;
         let parts = |base: u32, end: u32| elf.sections.iter().filter(move |p| (base..end).contains(&p.addr));
         let program_bytes = parts(map::PROGRAM_BASE, 0x1E00_0000).map(|part| part.end()).max();
-        // Of several of a name, the first.
+        // If several handlers have a name, the first is used.
         let symbols: BTreeMap<&str, &Symbol> = elf.symbols.iter().rev().map(|s| (&*s.name, s)).collect();
         let stages = |name: &String| {
             let stage = |(stage, suffix)| {

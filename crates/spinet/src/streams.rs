@@ -167,7 +167,7 @@ impl Stream {
         Stream::numbered(0, packets.into(), faults, start)
     }
 
-    /// One packet with its number, as it is.
+    /// One packet with its number, unchanged.
     pub fn single(number: u64, bytes: Box<[u8]>, arrival: Cycle) -> Self {
         Stream::numbered(number, [(Time::ZERO, bytes)].into(), (Faults::NONE, 0), arrival)
     }

@@ -62,9 +62,10 @@ pub struct Summary<P, S> {
     pub counters: BTreeMap<String, u64>,
     /// Parts that can be full and were used, the busiest first.
     pub resources: Vec<ResourceSummary>,
-    /// The name of the part that limited the throughput: the busiest one, if it was busy for 90 % of the time. Cores that run handlers
-    /// only if no other part was, because they are busy while they wait. Parts that hold things only if nothing else was, because they
-    /// are also full if a part behind them is too slow. `null` if no part was.
+    /// The name of the part that limited the throughput: the busiest one, if it was busy for 90 % of the time. Cores
+    /// that run handlers are named only if no other part was so busy, because they are busy while they wait. Parts that
+    /// hold things are named only if no other part was so busy, because they are also full if a part behind them is too
+    /// slow. `null` if no part was.
     pub bottleneck: Option<String>,
     /// The experiment with all defaults; `spinet run` accepts it as a file.
     pub experiment: Value,

@@ -43,7 +43,7 @@ pub struct Offer {
     pub hash: u32,
     /// Metadata of the unit's hop.
     pub metadata: u64,
-    /// Where the network and the transport header are; 0 for one that is not there.
+    /// Offsets of the network and the transport header; 0 for a missing one.
     pub headers: [u16; 2],
 }
 

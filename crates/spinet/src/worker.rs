@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// Something to do with what lives there.
+/// A job for the object that lives on the thread.
 type Job<T> = Box<dyn FnOnce(&mut T) + Send>;
 
 /// The reason why the worker does not answer.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adds two arrays of N bytes in L1, as the talk writes it: WAY 0 with RV32IM alone, 1 with loads and stores that move their
- * address on, 2 with a hardware loop besides, 3 with four bytes at a time.
+ * Adds two arrays of N bytes in L1, as in the talk: WAY 0 with RV32IM alone, 1 also with post-increment loads and stores,
+ * 2 also with a hardware loop, 3 also with four bytes at a time.
  */
 #include <handler.h>
 #include <spin_xpulp_loops.h>

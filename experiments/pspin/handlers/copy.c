@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One core copies BYTES between a memory and its own L1: from there word by word, with STORES to there, or with DMA from
- * there by the cluster's engine.
+ * One core copies BYTES between a memory and its own L1: word by word from the memory, with STORES to it, or with DMA
+ * from it by the cluster's engine.
  */
 #include <handler.h>
 

@@ -81,7 +81,8 @@ __handler__ void copy_to_host_ph(handler_args_t *args)
     spin_cmd_wait(copied);
 }
 
-/* As many bytes as the packet has, from host memory; then they return to the packet's sender. Only the first transfer is awaited. */
+/* Reads the packet's length from host memory, and sends these bytes to the packet's sender. Only the first transfer is
+/  awaited. */
 __handler__ void copy_from_host_ph(handler_args_t *args)
 {
     const task_t *task = args->task;
@@ -98,7 +99,7 @@ __handler__ void copy_from_host_ph(handler_args_t *args)
     spin_send_packet(packet, n_bytes, &sent);
 }
 
-/* For each KiB begun, a read of the packet's length from the host, and a packet of these bytes. */
+/* For each started KiB: reads the packet's length from the host, and sends a packet of these bytes. */
 __handler__ void io_read_ph(handler_args_t *args)
 {
     const task_t *task = args->task;
@@ -113,7 +114,7 @@ __handler__ void io_read_ph(handler_args_t *args)
     }
 }
 
-/* As many multiplications as the first word behind the headers says, each in a turn of a loop. */
+/* The number of multiplications is the first word after the headers; each is one iteration of a loop. */
 __handler__ void spinner_ph(handler_args_t *args)
 {
     uint32_t product = 1;
@@ -191,7 +192,7 @@ __handler__ void send_ph(handler_args_t *args)
     }
 }
 
-/* From the packet in L2 to where it is in L1; the cluster's DMA. */
+/* Copies the packet from L2 to its place in L1, by the cluster's DMA. */
 __handler__ void l2_read_ph(handler_args_t *args)
 {
     const task_t *task = args->task;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The transfers of the handlers in OSMOSIS's logs of the RTL. A handler finds in its context's handler memory, which is in L2, how
- * many transfers it has to make, and waits for each before it starts the next. A transfer has as many bytes as the packet says.
+ * The transfers of the handlers in OSMOSIS's logs of the RTL. A handler reads its number of transfers from its context's
+ * handler memory in L2, and waits for each transfer before it starts the next. The packet gives the number of bytes of a
+ * transfer.
  */
 #include <handler.h>
 #include <packets.h>
 #include <spin_xpulp.h>
 
-/* As the published handlers have it: the rest of handler memory begins behind it. */
+/* As in the published handlers: the rest of handler memory begins after it. */
 typedef struct {
     int32_t turns;      /* of a loop; of the L2 reads, their number */
     uint32_t unused;
@@ -64,7 +65,7 @@ __handler__ void send_ph(handler_args_t *args)
     repeat(n, 0, 0, (uintptr_t)task->pkt_mem, 0, length(task), HWSCHED_INFO_NIC);
 }
 
-/* From handler memory, behind the parameters, to where the packet is in L1; the cluster's DMA. */
+/* Copies from handler memory, after the parameters, to the packet's place in L1, by the cluster's DMA. */
 __handler__ void l2_read_ph(handler_args_t *args)
 {
     const task_t *task = args->task;

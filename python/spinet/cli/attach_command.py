@@ -105,9 +105,9 @@ def command(
       spinet attach --tap spin0 --nic pipeline --chain 'all: aes => network:0'
 
     Packets for the host are: on cards that run handlers, those that no context matches, and those that a handler copies
-    to host memory as a whole, as they are there; with chains, those that leave at the host. Frames from --host-tap go
-    through the card's host port; past a card that runs handlers, which has none. Without --host-tap, packets for the
-    host are counted.
+    to host memory as a whole, with the bytes that are in host memory then; with chains, packets whose chain ends at the
+    host. Frames from --host-tap go through the card's host port. A card that runs handlers has none, so these frames
+    bypass it. Without --host-tap, packets for the host are counted.
 
     It ends with Ctrl-C, --count, --duration or --limit, which is simulated time, and prints a summary. -o keeps the
     results, as spinet run does. spinet run --traffic FILE repeats the frames of --capture FILE at the same times.

@@ -58,7 +58,7 @@ def _report_environment(error: BaseException) -> int:
         complain(f"{place}{error.strerror or error}")
         return BAD_INPUT
     if isinstance(error, MemoryError):
-        complain("this machine has not enough memory for the run", hint="take fewer packets, or leave tables away")
+        complain("this machine has not enough memory for the run", hint="take fewer packets, or omit tables")
         return BAD_INPUT
     if isinstance(error, UnicodeEncodeError):
         raw = os.fsencode(str(error.object)).decode(errors="backslashreplace")[:200]

@@ -256,7 +256,7 @@ def count_bar(total: int, what: str) -> Iterator[Callable[[str], None] | None]:
 
 @contextlib.contextmanager
 def progress_bar() -> Iterator[OnProgress | None]:
-    """A bar on stderr that takes reports of progress; None where nobody looks."""
+    """A progress bar on stderr; None if stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -178,7 +178,7 @@ def _packets(summary: Mapping[str, Any]) -> Blocks:
         *_if_any("no queue free, to the host the ordinary way", packets["without_queue"]),
         *(dropped or [("dropped by the card", "0")]),
     ]
-    yield table("What came of the matched", "packets", rows=fates)
+    yield table("Fate of matched packets", "packets", rows=fates)
     if packets["marked"]:
         yield f"Marked as having met congestion: {_count(packets['marked'])} packets"
 
@@ -205,7 +205,7 @@ def _contexts(summary: Mapping[str, Any]) -> Blocks:
     yield table("Context", "takes", "message", "packets", "messages", "ended", rows=rows, kinds="www")
     alone = sum(context["packets_without_fields"] for context in contexts)
     if alone:
-        yield f"Messages of their own, having none of the fields that messages go by: {_count(alone)} packets"
+        yield f"Packets without the fields of the message definition, each a message of its own: {_count(alone)}"
 
 
 def _times(summary: Mapping[str, Any]) -> Blocks:
@@ -288,7 +288,7 @@ def _faults(summary: Mapping[str, Any]) -> Blocks:
         rows.append(("command refused", _refused(output["first_command_fault"]), _count(faults)))
     if output["copy_faults"]:
         rows.append(
-            ("copy by a cluster's DMA engine", "an address that nothing answers at", _count(output["copy_faults"]))
+            ("copy by a cluster's DMA engine", "an unmapped address", _count(output["copy_faults"]))
         )
     events = summary["events"]
     for what, text in _EVENTS.items():
@@ -377,7 +377,7 @@ def captures(summary: Mapping[str, Any]) -> Blocks:
         capture, pacing = source["capture"] or {}, source["pacing"]
         notes = capture_notes(capture, capture.get("stop"))
         if pacing["out_of_order"]:
-            notes.append(f"  {_count(pacing['out_of_order'])} packets with a time before the packet ahead of them")
+            notes.append(f"  {_count(pacing['out_of_order'])} packets with an earlier time than the packet before them")
         if pacing["cut_gaps"]:
             notes.append(f"  {_count(pacing['cut_gaps'])} gaps without packets that were cut short")
         if notes:

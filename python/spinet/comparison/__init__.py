@@ -203,7 +203,7 @@ def _sets(given: Sequence[str], nics: Sequence[str]) -> dict[str, list[str]]:
     for text in given:
         nic, colon, change = text.partition(":")
         if not colon or "=" in nic:
-            raise UsageError(f"{text}: whose is it?", hint=f"name the NIC: {nics[0] if nics else 'pspin'}:{text}")
+            raise UsageError(f"{text}: no NIC is named", hint=f"name the NIC: {nics[0] if nics else 'pspin'}:{text}")
         if nic not in nics:
             raise UsageError(f"{text}: {nic} is not compared", hint=f"compared are {', '.join(nics)}")
         if nic == runners.NATIVE:

@@ -62,7 +62,8 @@ class OnKind(ABC):
 
     @abstractmethod
     def came_out(self, rows: Mapping[str, Times]) -> tuple[Truths, Times, Times]:
-        """For each row: whether the packet left where it counts, when its last byte had left, and its bytes then."""
+        """For each row: whether the packet left at the compared exit, when its last byte left, and its bytes at that
+        time."""
 
     @abstractmethod
     def parts(self, rows: Mapping[str, Times], due: Times, out: Times) -> list[Part]:
@@ -70,7 +71,7 @@ class OnKind(ABC):
 
     @abstractmethod
     def totals(self, result: Result, frames: Times) -> dict[str, Any]:
-        """Attributes of `Observed` that are not of single packets; `frames` came out."""
+        """Attributes of `Observed` for the whole run; `frames` are the packets that came out."""
 
     def rows(self, result: Result) -> Mapping[str, Times]:
         """Rows of the packets of the traffic."""

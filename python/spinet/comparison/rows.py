@@ -21,14 +21,14 @@ DEFINITIONS = {
     "steady": "packets that came out between the end of warm-up (the first packet is out and a quarter of the offered "
     "time has passed) and the start of drain (the last packet is offered): at least 100, and rates in both halves of "
     "this time differ by at most 10 %",
-    "line": "what the traffic asks of a line, with FCS, preamble and gap, is more than the NIC's line carries",
+    "line": "the traffic needs a higher rate, with FCS, preamble and gap, than the NIC's line has",
     "latency": "of packets that came out: from when the first bit is due on the line until the last byte has left; "
     "on this machine, what handlers take",
     "waiting": "for the line, for room, in queues, for a unit or core",
     "transfers": "on links and interconnects, in and out of memories, in fixed pipelines",
     "computation": "while handlers run, with their own loads and stores",
-    "not_told": "the model does not say what of it is which",
-    "lost": "neither came out nor were taken by a handler that sends nothing",
+    "not_told": "the model cannot split it",
+    "lost": "packets that neither came out nor were consumed by a handler",
     "consumed": "handlers took them and neither sent them nor gave them to the host",
     "output": "packets that came out, compared byte by byte, in any order",
 }

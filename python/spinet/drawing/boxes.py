@@ -97,7 +97,7 @@ class _Tree:
         self.tangled = self._tangled(design)
         self.boxes: dict[str, Box] = {"": self.root}
         self.instances: dict[str, set[str]] = {"": {""}}
-        """Paths that a box stands for, by its own."""
+        """Paths of the parts that a box stands for, by the box's own path."""
         for group in design.groups:
             self._box(group.path, group.module, "")
         for part in design.parts:

@@ -30,7 +30,7 @@ class Slot:
 
     box: Box | None
     stops: list[Stop] = field(default_factory=list)
-    """One, for a passing wire."""
+    """A passing wire has one."""
     y: int = 0
     height: int = 0
 
@@ -225,7 +225,7 @@ def _crossings(found: Columns) -> int:
 
 
 def _sort_pins(found: Columns) -> None:
-    """Pins of a box stand in the order of what they lead to."""
+    """Pins of a box are in the order of the boxes that they lead to."""
     for _ in range(3):
         places = _places(found)
         for column in found.slots:

@@ -175,7 +175,7 @@ class _Brush:
         x = reach = left
 
         def room(width: int) -> int:
-            """Where something as wide begins."""
+            """X coordinate of the next item of this width."""
             nonlocal x, y, reach
             if x > left and x + width > right:
                 x, y = left, y + 20

@@ -64,7 +64,7 @@ def save(figure: Figure, base: Path, *, png: bool = True) -> None:
         save_as(figure, base.with_suffix(suffix))
 
 
-# Nothing in a file says when or by what it was made.
+# Files contain no date and no name of the program that made them.
 _METADATA: dict[str, dict[str, Any]] = {
     ".svg": {"Date": None, "Creator": None},
     ".png": {"Software": None},
@@ -85,7 +85,7 @@ def save_as(figure: Figure, path: Path) -> None:
 
 
 def _numbered(svg: bytes) -> bytes:
-    """The same picture with identities that depend on what is drawn.
+    """The same picture with identities that depend only on its content.
 
     Matplotlib hashes all digits of coordinates, and the last digit of a layout differs from run to run. Identities of
     different pictures differ, because a page can contain several.

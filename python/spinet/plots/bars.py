@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bars: lying ones in parts, and standing ones in groups. Every bar says its value; published ones are hollow."""
+"""Stacked horizontal bars, and grouped vertical bars. Every bar is labelled with its value; published ones are
+hollow."""
 
 from __future__ import annotations
 
@@ -94,7 +95,7 @@ def stacks(
 
 def _draw_stacks(bars: Sequence[Stack], names: Sequence[str], axes: Axes, *, inches: float) -> None:
     sums = [sum(bar.parts.values()) for bar in bars]
-    is_share = max(sums) - min(sums) < 0.04 * max(sums)  # then the sum says nothing
+    is_share = max(sums) - min(sums) < 0.04 * max(sums)  # then the sum has no meaning
     shown = max(range(len(bars)), key=lambda row: (not bars[row].published, row))  # in the legend
     left = [0.0] * len(bars)
     for index, name in enumerate(names):

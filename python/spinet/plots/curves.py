@@ -173,7 +173,7 @@ def _scale(panel: Panel, axes: Axes) -> None:
         values = [x for curve in panel.curves for x in curve.x]
         if min(values) > 0:
             axes.set_xscale("log", base=panel.x_base)
-        else:  # a logarithmic axis that has a zero, as far from the first value as that from the second
+        else:  # a logarithmic axis with a zero, as far from the first value as the first is from the second
             least = min(x for x in values if x > 0)
             axes.set_xscale("symlog", base=panel.x_base, linthresh=least, linscale=1)
         style.plain_ticks(axes.xaxis)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How figures look: sizes, type, colors that people with any eyes tell apart, and the marks that repeat them.
+"""How figures look: sizes, type, colors that colour-blind readers can distinguish, and marks that repeat them.
 
 Published values are hollow and measured values are filled, in every figure. Labels are beside data, never on them:
 legends and the words of vertical lines above a panel, those of horizontal lines right of it.
@@ -24,9 +24,9 @@ HATCHES = ("", "///", "\\\\\\", "xx", "|||", "---", "++", "//")
 INK = "#222222"
 FAINT = "#8a8a8a"
 WORDS = "#555555"
-PAGE_INCHES = 9.2  # what a page shows without making it smaller, at 96 points an inch
+PAGE_INCHES = 9.2  # width of a page at full scale, at 96 points an inch
 PANEL_INCHES = (4.6, 3.3)
-BESIDE_PANEL = 0.75  # what labels and numbers of the vertical axis take of a panel's inches, about
+BESIDE_PANEL = 0.75  # approximate width of labels and numbers of the vertical axis, in inches
 SMALL = 7.8  # of words beside data, in points
 WHISKERS = "Whiskers of published values are the tolerance."
 _CAPTION_SIZE = 7.5
@@ -121,7 +121,7 @@ def levels(axes: Axes, lines: Sequence[tuple[float, str]]) -> None:
 
 
 def marks(axes: Axes, lines: Sequence[tuple[float, str]]) -> int:
-    """Vertical lines, each with its word above the panel; how many lines of words that makes.
+    """Draw vertical lines, each with its word above the panel; returns the number of lines of words.
 
     The scale of the axis is the final one already.
     """

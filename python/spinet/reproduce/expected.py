@@ -98,7 +98,8 @@ class Verdict:
 
 
 def judge(*, agrees: bool | None, miss: str, basis: str = "") -> Verdict:
-    """From whether a value agrees (`None` if nobody can tell), the reason given for a miss, and the basis of a hit."""
+    """The status, from agreement (`None` if it cannot be judged), the reason given for a miss, and the basis of a
+    hit."""
     if agrees is None:
         return Verdict(status=OPEN)
     if agrees:
@@ -126,7 +127,7 @@ def read(path: Path) -> list[Expectation]:
     Raises
     ------
     UsageError
-        If the file lacks a column or says what cannot be.
+        If the file lacks a column or has an impossible value.
     """
     with path.open(newline="") as text:
         rows = csv.DictReader(text)

@@ -39,7 +39,7 @@ class Point:
     name
         Unique within its experiment; the expected values name it.
     settings
-        What the experiment's `measure` is called with.
+        Arguments for the experiment's `measure`.
     quick
         Takes less than a second or two: the gate measures it, so that the experiment cannot rot.
     on_host
@@ -61,7 +61,7 @@ class Claim:
     text
         The statement, with where it stands.
     holds
-        Whether it does; `None` for what is worth knowing and cannot be judged, such as a comparison with this machine.
+        Whether it does; `None` if it cannot be judged but is worth knowing, such as a comparison with this machine.
     found
         What was found, in numbers.
     miss
@@ -144,7 +144,7 @@ def _by_number(name: str) -> list[tuple[int, str]]:
 
 
 def _package(folder: Path) -> None:
-    """Make `experiments` a package of this folder; what else lies beside the folder cannot be imported through it."""
+    """Make `experiments` a package of this folder; other files beside the folder cannot be imported through it."""
     if "experiments" not in sys.modules:
         spec = ModuleSpec("experiments", None, is_package=True)
         spec.submodule_search_locations = [str(folder)]

@@ -21,7 +21,7 @@ Measured = dict[str, dict[str, dict[str, float]]]
 """Quantities, by experiment and point."""
 
 OnPoint = Callable[[str, Point, bool], None]
-"""Called when a point is there: its experiment, the point, whether it was known before."""
+"""Called when a point is available: its experiment, the point, whether it was known before."""
 
 OnExperiment = Callable[[Experiment, dict[str, dict[str, float]]], None]
 """Called when the last point of an experiment is there: the experiment, and its quantities by point."""
@@ -54,9 +54,9 @@ def measure(
     fresh
         Ignore cached results.
     on_point
-        Hears of every point when it is there.
+        Called with every point when it is available.
     on_experiment
-        Hears of every experiment when all its points of `work` are there.
+        Called with every experiment when all its points of `work` are available.
     """
     found: Measured = {experiment.name: {} for experiment, _ in work}
     missing = Counter(experiment.name for experiment, _ in work)

@@ -46,7 +46,7 @@ class Judged:
 
     @property
     def difference(self) -> str:
-        """In percent, or in the unit where the tolerance is; none where a bound holds."""
+        """In percent, or in the unit of an absolute tolerance; None if a bound holds."""
         if self.measured is None:
             return "-"
         if self.row.relation != "=" and self.row.agrees(self.measured):
@@ -171,7 +171,7 @@ def show(report: Report, *, everything: bool = False) -> None:
     from rich.text import Text
 
     experiment = report.results.experiment
-    # Where nobody looks, lines are as long as they are.
+    # Without a terminal, lines are not wrapped.
     out = Console(highlight=False, markup=False, soft_wrap=True, width=shutil.get_terminal_size((160, 24)).columns)
     out.print(Text(f"{experiment.name}  {experiment.title}", style="bold"))
     quiet = () if everything else (expected.HIT, *expected.BASES, expected.OPEN)

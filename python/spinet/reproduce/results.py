@@ -120,7 +120,7 @@ def read_csv(path: Path, experiment: Experiment) -> Results:
 
 
 def number(value: float) -> str:
-    """A measured value with the digits that mean something."""
+    """A measured value, rounded to its significant digits."""
     if math.isfinite(value) and float(value).is_integer():
         return str(int(value))
     return f"{value:.6g}"

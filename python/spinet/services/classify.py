@@ -27,7 +27,7 @@ _HEADER_BYTES, _NODE_BYTES, _RANGE_BYTES, _ACTION_BYTES, _COUNTER_BYTES = 32, 8,
 _LEAF_RULES = (1, 2, 4, 8, 16, 32, 64)
 MAX_BYTES = 1 << 20
 DEFAULT = Rule(name="default", action="host")
-"""The rule behind all others."""
+"""The last rule, which matches all packets."""
 
 Box = tuple[Range, ...]
 
@@ -68,7 +68,7 @@ class Classifier:
     Parameters
     ----------
     rules
-        Text with rules, or rules in the order in which they are tried. `rules.read` reads a file. Behind them, the rule
+        Text with rules, or rules in the order in which they are tried. `rules.read` reads a file. After them, the rule
         ``default`` gives all other packets to the host.
     leaf_rules
         Most rules that a leaf lists; a great number makes one list of all. Default: as few as fit into `max_bytes`.
@@ -96,7 +96,7 @@ class Classifier:
             if names.count(name) > 1:
                 raise UsageError(f"two rules have the name `{name}`")
         if DEFAULT.name in names:
-            raise UsageError(f"a rule has the name `{DEFAULT.name}`, which is the rule behind all others")
+            raise UsageError(f"a rule has the name `{DEFAULT.name}`, which is the name of the last rule")
         self.rules = [*given, DEFAULT]
         fixed = _HEADER_BYTES + len(self.rules) * (_RANGE_BYTES + _ACTION_BYTES + _COUNTER_BYTES) + _COUNTER_BYTES
         for most in _LEAF_RULES if leaf_rules is None else (leaf_rules,):

@@ -302,7 +302,7 @@ class Functions:
         self._run_to(_core.span_ps(until) // 1000)
 
     def step(self, time: str) -> None:
-        """Let so much time pass, in the same way."""
+        """Simulate for this time, with the host at work."""
         self._run_to(self._machine.now_ns + _core.span_ps(time) // 1000)
 
     def finish(self, *, within: str = "10 ms") -> None:

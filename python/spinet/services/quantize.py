@@ -103,7 +103,7 @@ class Quantizer:
         return values.astype("i1").reshape(-1), np.where(is_finite, scales, np.float32("nan")).astype("<f4")
 
     def dequantize(self, values: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The float32 that int8 and scales stand for."""
+        """The float32 values that int8 and scales represent."""
         parts = values.reshape(-1, self.block) * (scales.astype("<f8") / _MOST)[:, None]
         return parts.astype("<f4").reshape(-1)
 

@@ -14,8 +14,8 @@ from spinet.storage.metadata import Metadata
 
 PROGRAM = wire.SOURCES / "storage.c"
 MATCH = f"ipv4.header_words == 5 && udp.dst_port == {wire.PORT}"
-# The first 6 bytes: unused, kind, place, n_bytes. A message is identified by client, request, attempt and stream behind
-# them.
+# The first 6 bytes: unused, kind, place, n_bytes. A message is identified by the next fields: client, request, attempt
+# and stream.
 MESSAGE = (
     "by udp.payload[6:12] "
     f"from udp.payload[3:1] in {{{wire.FIRST}, {wire.FIRST | wire.LAST}}} "

@@ -31,7 +31,7 @@ SWEEP = "sweep.json"
 _SHOWN = 20  # rows in a notebook
 
 OnRun = Callable[[Mapping[str, Any], int, bool], None]
-"""Called when a run is there: its row, the number of all runs, whether it was known before."""
+"""Called when a run is available: its row, the number of all runs, whether it was known before."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

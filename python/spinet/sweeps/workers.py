@@ -26,7 +26,7 @@ from spinet import _files
 from spinet._core import SpinetError, UsageError
 from spinet.sweeps import store
 
-_MOMENT_S = 5  # what a process that is ended may take for it
+_MOMENT_S = 5  # time in which a process must end when it is asked to
 _LOOK_S = 1  # how often to look whether the pool still works
 _AHEAD = 3  # jobs in flight per process, so that no process waits for the next one
 
@@ -108,7 +108,7 @@ def compute(job: Job) -> Done:
     try:
         value = job.call(*job.arguments)
     except SpinetError as error:
-        # As one that survives the way back from another process.
+        # As an error that can be sent back from another process.
         return Done(job=job, error=UsageError(str(error), hint=getattr(error, "hint", "")))
     if job.key is not None:
         store.keep(job.kind, job.key, value)
@@ -172,7 +172,7 @@ def _in_pool(items: Iterator[Job | Done], pool: _Pool, n: int) -> Iterator[Done 
 
 @contextlib.contextmanager
 def _processes(n: int) -> Iterator[_Pool]:
-    """Fresh ones: what this one has loaded, threads included, does not go along."""
+    """Fresh processes: they inherit no modules and no threads of this one."""
     others = set(multiprocessing.active_children())
     # Here are the scratch files of processes that end before they can clean up.
     with _files.scratch() as scratch, _thread_faults() as faults:
@@ -181,12 +181,12 @@ def _processes(n: int) -> Iterator[_Pool]:
         try:
             yield pool
         except BaseException:
-            # Nobody waits for what is being computed.
+            # Values in progress are no longer needed.
             pool.shutdown(wait=False, cancel_futures=True)
             for process in set(multiprocessing.active_children()) - others:
                 assert process.pid is not None, "an active child has a number"
                 try:
-                    # With the compiler that it runs, which would go on and write to the scratch folder.
+                    # Also ends the compiler that it runs, which would continue to write to the scratch folder.
                     os.killpg(process.pid, signal.SIGKILL)
                 except ProcessLookupError:
                     process.kill()  # it leads no group yet
@@ -254,6 +254,6 @@ def _begin(scratch: str) -> None:
 
 
 def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
-    """End this process when the one that started it is gone: nobody waits for what is being computed."""
+    """End this process when the one that started it is gone: nobody needs its values."""
     parent.join()
     os.killpg(0, signal.SIGKILL)

@@ -2,13 +2,14 @@
 /*
  * Network address translation: UDP and TCP packets over IPv4 get another source address and port (PANIC, 7.4, "NAT").
  *
- * The RMT pipeline hashes the 5-tuple and puts the hash into the descriptor, so that all this program does is look at one entry of
- * a table in its local memory. A flow's first packet takes the entry, which then says the port that the flow gets; a packet whose
- * entry another flow has, or that is neither UDP nor TCP over IPv4 without options, continues unchanged. The pipeline is to give
- * fragments another chain: they have no ports.
+ * The RMT pipeline hashes the 5-tuple and puts the hash into the descriptor, so this program only looks at one entry of a
+ * table in its local memory. A flow's first packet takes the entry, which then holds the port of the flow. A packet
+ * continues unchanged if another flow has its entry, or if it is not UDP or TCP over IPv4 without options. The pipeline
+ * should give fragments another chain, because they have no ports.
  *
  * Both checksums are updated (RFC 1624). Their difference is the same for every packet of a flow, so the entry of the flow has it.
- * A UDP checksum of 0 means that there is none, and stays (RFC 768). The paper mentions addresses and ports, but no checksums.
+ * A UDP checksum of 0 means that there is none, and stays 0 (RFC 768). The paper mentions addresses and ports, but no
+   checksums.
  * -DCHECKSUMS=0 does not update them, for a MAC that computes them; the program is then 20 instructions shorter.
  */
 #include <panic.h>
@@ -26,10 +27,10 @@
 
 /* Fields of packets, in their byte order and in halves, because headers are at odd multiples of 2. */
 typedef struct {
-    uint16_t port, address[2];         /* of the flow whose entry this is */
+    uint16_t port, address[2];         /* of the flow that has this entry */
     uint8_t protocol;                  /* the same; 0 while the entry is free */
     uint8_t checksum_at;               /* offset of its checksum in packets */
-    uint16_t new_port, new_address[2]; /* what takes their place */
+    uint16_t new_port, new_address[2]; /* their replacements */
     uint16_t ip_change, l4_change;     /* sums of what is added to the checksums' complements */
 } __attribute__((aligned(32))) entry_t; /* within one line of the cache */
 
@@ -46,15 +47,15 @@ typedef struct {
     uint16_t tcp_rest[4], tcp_checksum;
 } headers_t;
 
-/* A sum in one's complement, in 16 bits again, if it was less than 0x1FFFF. */
+/* Reduces a one's complement sum below 0x1FFFF to 16 bits. */
 static inline uint32_t fold(uint32_t sum) { return (sum & 0xFFFF) + (sum >> 16); }
 
 static inline uint16_t change(uint16_t checksum, uint32_t by) { return (uint16_t)~fold((uint16_t)~checksum + by); }
 
-/* From one value to another, in one's complement. */
+/* The difference of two values in one's complement. */
 static inline uint32_t difference(uint16_t from, uint16_t to) { return fold((uint16_t)~from + (uint32_t)to); }
 
-/* The entry is for this flow from now on: 192.0.2.1, and a port that no other entry gives. */
+/* The entry now belongs to this flow: 192.0.2.1, and a port that no other entry has. */
 static void __attribute__((noinline)) assign(entry_t *entry, const headers_t *headers)
 {
     uint32_t port = 40000 + (uint32_t)(entry - table);
@@ -125,7 +126,7 @@ static inline void translate(headers_t *headers, const entry_t *entry)
 }
 #endif
 
-/* Out of the way, so that in the way of others there is no branch. */
+/* Not inline, so that the path of other packets has no taken branch. */
 static void __attribute__((noinline, cold)) pass(panic_packet_t packet)
 {
     panic_flush();

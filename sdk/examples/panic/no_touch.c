@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sends every packet on as it is, without looking: what packets cost a core at the least (PANIC, 7.4, "No-Touch"). */
+/* Forwards every packet without reading it: the least cost of a packet on a core (PANIC, 7.4, "No-Touch"). */
 #include <panic.h>
 
 void panic_main(void)

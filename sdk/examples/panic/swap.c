@@ -2,7 +2,8 @@
 /*
  * Exchanges source and destination, of Ethernet and of IPv4, and sends the packet back (PANIC, 7.4, "Swap OvS").
  *
- * No checksum changes: all are sums over both addresses. Packets that are not IPv4 keep all but their Ethernet addresses. Headers
+ * No checksum changes: all are sums over both addresses. In packets that are not IPv4, only the Ethernet addresses
+   change. Headers
  * lie at odd multiples of 2 bytes, so on this core the SDK's helpers move bytes.
  */
 #include <panic.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* As much of the PULP SDK's hardware layer as handlers for PsPIN use: which core they run on, and where its devices are. */
+/* The part of the PULP SDK's hardware layer that handlers for PsPIN use: which core they run on, and where its devices
+/  are. */
 #ifndef SPIN_HAL_PULP_H
 #define SPIN_HAL_PULP_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Atomics and waiting, on the processor that compiles this: in the place of the card's own. */
+/* Atomics and waiting on the host's processor, instead of the card's own. */
 #ifndef SPIN_AMO_H
 #define SPIN_AMO_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies within the card, natively: done when they begin. In the place of the cluster DMA engine. */
+/* Copies within the card, natively: done when they begin. Replaces the cluster DMA engine. */
 #ifndef SPIN_SPIN_DMA_H
 #define SPIN_SPIN_DMA_H
 

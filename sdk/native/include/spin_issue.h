@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands, natively: functions of the runner (native.c) that do at once what the card would do later. */
+/* Commands, natively: functions of the runner (native.c) that execute immediately what the card would execute later. */
 #ifndef SPIN_ISSUE_H
 #define SPIN_ISSUE_H
 

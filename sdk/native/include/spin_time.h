@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time in nanoseconds, on the processor that compiles this: in the place of the card's own. */
+/* The time of the host's processor in nanoseconds, instead of the card's own. */
 #ifndef SPIN_TIME_H
 #define SPIN_TIME_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies within a PANIC unit's memory: the core makes them, and they are done when they begin. */
+/* Copies within a PANIC unit's memory: the core copies, so a copy is complete when the call returns. */
 #ifndef SPIN_SPIN_DMA_H
 #define SPIN_SPIN_DMA_H
 

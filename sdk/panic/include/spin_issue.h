@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands, in a PANIC unit: what a handler sends takes the packet's place in its chain, and goes to where that ends. So does
- * what it copies to host memory. A unit reaches neither host memory nor another node: a handler that wants to does not link.
+ * Commands, in a PANIC unit: a packet that a handler sends replaces the received one in its chain, and goes to that
+   chain's exit. The same holds for a packet that it copies to host memory. A unit reaches neither host memory nor another
+ * node: a handler that needs either does not link.
  */
 #ifndef SPIN_ISSUE_H
 #define SPIN_ISSUE_H
@@ -9,7 +10,7 @@
 /* sdk/runtime/panic/handlers.c. A second answer to one packet is a trap. */
 void spin_unit_answer(const void *data, uint32_t length);
 
-/* These are nowhere. Without optimisation they could not be left out, and are traps instead. */
+/* These are nowhere. Without optimisation they cannot be omitted, so they are traps instead. */
 #ifdef __OPTIMIZE__
 void a_PANIC_unit_cannot_put_by_RDMA(void);
 void a_PANIC_unit_cannot_write_single_words_to_host_memory(void);

@@ -2,11 +2,12 @@
 /*
  * Handlers of PsPIN in a PANIC unit: for each packet the header handler, if it is the first of its flow, then the payload handler.
  *
- * A message is a flow, as the RMT pipeline numbers them. Its flow_id is a place in a table of the flows seen last, so that it is small,
- * as on PsPIN; a flow that returns after that many others starts again. The end of a flow is unknown here, so completion handlers
- * do not run, and are not linked. A packet that no handler sends is dropped.
+ * A message is a flow, as the RMT pipeline numbers them. Its flow_id is an index into a table of recent flows, so it is
+ * small, as on PsPIN. A flow that returns after that many other flows starts again. The end of a flow is unknown here, so
+ * completion handlers do not run, and are not linked. A packet that no handler sends is dropped.
  *
- * One core is all clusters. host_mem_size is as large as it can be, so that handlers which pass packets to the host do.
+ * The only core counts as all clusters. host_mem_size is as large as it can be, so that handlers which pass packets to
+   the host do.
  */
 #include <handler.h>
 #include <panic.h>
@@ -17,7 +18,7 @@
 #define SCRATCHPAD_BYTES 1024
 #define N_FLOWS 64u
 
-/* Their names are macros of the build, of those that are there. */
+/* The build defines a macro for the name of each handler that exists. */
 #ifdef SPIN_HEADER
 extern void SPIN_HEADER(handler_args_t *);
 #endif
@@ -44,7 +45,7 @@ void spin_unit_answer(const void *data, uint32_t length)
     answer_bytes = length;
 }
 
-/* The flow's place in the table; says whether it is new. */
+/* The flow's index in the table; also returns if it is new. */
 static bool find(uint32_t flow, uint32_t *place)
 {
     uint32_t n = n_flows < N_FLOWS ? n_flows : N_FLOWS;

@@ -1,16 +1,16 @@
 //! `dma-assist`: moves data between host and card memory, in one direction, as a ring of descriptors says.
 //!
 //! Ports:   `orders` (dma-orders, receives), `progress` (dma-progress, sends); `memory`, `host`, and `descriptors` if
-//!           they are not in `memory` (memory, ask): one reference per cycle on each.
+//!          they are not in `memory` (memory, ask): one reference per cycle on each.
 //! Timing:  a descriptor is read in references of `memory_burst_bytes`. The source is read when the buffer has room,
-//!           and the sink is written when the buffer holds a whole reference. An entry is done when the sink has
-//!           acknowledged its last byte and its checksum is stored.
+//!          and the sink is written when the buffer holds a whole reference. An entry is done when the sink has
+//!          acknowledged its last byte and its checksum is stored.
 //! Order:   the high ring has priority over the other. Transfers complete in the order in which they began; the
-//! source may be one transfer ahead of the sink.
+//!          source may be one transfer ahead of the sink.
 //! Errors:  if a memory refuses a reference, the assist reports it and stops until it is reset.
 //! Source:  thesis, table 3.3 (DMA assist); docs/machines/tigon2.md, Descriptors, has the layout of descriptors.
 //! Differs: the thresholds for requesting the bus are ignored: a reference is as long as the buffer and
-//!           `host_burst_bytes` allow.
+//!          `host_burst_bytes` allow.
 
 mod job;
 mod params;
@@ -62,7 +62,7 @@ pub struct DmaAssist {
     busy_cycles: Counter,
     busy_since: Option<Cycle>,
     recorder: Option<Recorder>,
-    /// Since when the source cannot be asked, because the buffer is full; only while transfers are recorded.
+    /// Since when the source gets no requests, because the buffer is full; only while transfers are recorded.
     full_since: Option<Cycle>,
 }
 

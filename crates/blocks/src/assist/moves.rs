@@ -77,7 +77,7 @@ pub struct Move {
     pub ordered: Time,
     /// When the assist first used the bytes.
     pub begun: Time,
-    /// Causes in order of time, each with its end. An end may be before the one before it.
+    /// Causes in order of time, each with its end. An end may come before that of the transfer before it.
     pub steps: Vec<(Wait, Time)>,
 }
 
@@ -88,7 +88,8 @@ impl Move {
     }
 }
 
-/// Counts the cycles for which something is so: it is now, or is not. Returns the cycles since it began, once it ends.
+/// Counts the cycles in which a condition holds: it begins to hold now, or ceases. Returns the cycles since it began,
+/// once it ends.
 pub(super) fn count_since(since: &mut Option<Cycle>, now: Cycle, is_so: bool) -> Cycle {
     if is_so {
         since.get_or_insert(now);

@@ -170,7 +170,7 @@ impl Core {
         self.second_from = at + timing::PLAIN + timing::STRADDLING_TARGET;
     }
 
-    /// The instruction after the target of a jump straddles two lines: whether it has to wait for the second one.
+    /// Returns true if the instruction after a jump's target straddles two lines and has to wait for the second one.
     #[cold]
     fn wait_for_second(&mut self) -> bool {
         let late = self.second_from.saturating_sub(self.time);

@@ -24,13 +24,13 @@ enum BeatPace {
 
 /// Ideal host memory, or a data sink with a fixed rate.
 ///
-/// Timing:  a write beat seen in cycle t is in host memory in t + `latency_cycles`, when the response to its burst is
+/// Timing:   a write beat seen in cycle t is in host memory in t + `latency_cycles`, when the response to its burst is
 ///           visible. The first beat of a read burst seen in t is visible to its initiator in t + `latency_cycles`.
 ///           Each further beat takes one cycle plus the gap, or the time of its bytes at the fixed rate.
 /// Buffers:  up to `buffer_beats` beats that the host has read wait for an initiator that cannot take them.
-/// Source:  PsPIN RTL a49fec8, `hw/verilator_model/src/PCIeSlave.hpp`; Di Girolamo et al., ISCA 2021, IV, for the
+/// Source:   PsPIN RTL a49fec8, `hw/verilator_model/src/PCIeSlave.hpp`; Di Girolamo et al., ISCA 2021, IV, for the
 ///           rate: PCIe 5.0, 16 lanes, as a fixed-rate data sink.
-/// Differs: beats carry their own addresses; the RTL's functional model misplaces the later beats of an unaligned
+/// Differs:  beats carry their own addresses; the RTL's functional model misplaces the later beats of an unaligned
 ///           burst.
 pub struct Sink {
     latency: u64,
@@ -42,7 +42,7 @@ pub struct Sink {
     reads: VecDeque<Read>,
     read_pace: BeatPace,
     reading: VecDeque<Pending<Read>>,
-    /// Data that is read and not given: initiator, bytes, and whether it ends the initiator's burst.
+    /// Data that are read and not delivered: initiator, bytes, and true if they end the initiator's burst.
     data: VecDeque<(usize, Bytes, bool)>,
     buffer_beats: usize,
     written: DirectionCounters,

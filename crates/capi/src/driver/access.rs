@@ -15,7 +15,7 @@ fn some(size: u32) -> Result<u32, Refusal> {
 fn within(what: &'static str, number: u64, bytes: u32, offset: u32, requested: u32) -> Result<(), Refusal> {
     let (size, offset, requested) = (bytes.into(), offset.into(), requested.into());
     if offset + requested > size {
-        Err(DriverError::Beyond { what, number, size, offset, asked: requested }.into())
+        Err(DriverError::Beyond { what, number, size, offset, requested }.into())
     } else {
         Ok(())
     }

@@ -61,7 +61,7 @@ fn two_tenants_share_a_card_and_wrong_calls_are_refused() {
             spinet_install(card, b, counts, NULL, NULL, 0, &again)
               -4: context 1 is not of tenant 2; a tenant uses what it was given itself
             spinet_allocate(card, a, SPINET_HANDLER_MEMORY, 1u << 30, &more)
-              -7: handler memory: 1073741824 bytes are asked for, the largest free part has 4194240
+              -7: handler memory: 1073741824 bytes are requested, the largest free part has 4194240
             spinet_allocate(card, a, SPINET_HANDLER_MEMORY, 64, NULL)
               -1: memory is NULL, must point to room for the result
             spinet_allocate(card, a, 4, 64, &more)

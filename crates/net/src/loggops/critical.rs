@@ -14,7 +14,8 @@ pub enum StepKind {
     Send,
     /// A card's gap, of a message that it sends or receives.
     Gap,
-    /// A message on its way, as the model has it (L and G). In a network of links: the parts that are known of no message.
+    /// A message on its way, as the model has it (L and G). In a network of links: the parts that belong to no known
+    /// message.
     Network,
     /// In a network: a message in the NIC of its sender or receiver.
     Nic,

@@ -100,7 +100,7 @@ impl Events {
         Some(cause)
     }
 
-    /// Puts off an event that has not waited yet.
+    /// Defers an event that has not waited yet.
     pub fn wait(&mut self, place: u64, event: Event, until: u64, cause: Cause) {
         let groups = self.groups.entry(place).or_default();
         let entry = (event.number, event.op, event.rank);

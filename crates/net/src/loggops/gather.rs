@@ -158,7 +158,7 @@ fn path(schedule: &Schedule, params: Params, ranks: &[RankResult], rank: u32, pa
             Why::Way(message) => {
                 let message = &result.messages[message as usize];
                 let send = send_of(schedule, ranks, message);
-                match (message.asked, message.recv) {
+                match (message.read_at, message.recv) {
                     // The receive came after the announcement and started the read.
                     (Some((at, true)), Some(recv)) => {
                         let [_, get, reply] = reads.of_message(rank, message);

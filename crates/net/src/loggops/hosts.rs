@@ -336,7 +336,7 @@ impl<'a> Run<'a> {
         self.note(recv, |times| (times.started, times.done, times.partner) = (handled, end, send));
     }
 
-    /// Lets go operations that wait for the start of this one.
+    /// Releases operations that wait for the start of this one.
     pub(super) fn mark_started(&mut self, host: u32, event: Event) {
         let base = self.schedule.range(host).start as u32;
         for dependent in self.schedule.dependents(event.op as usize).filter(|dependent| dependent.on_start) {
@@ -353,7 +353,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Lets go operations that wait for the end of this one.
+    /// Releases operations that wait for the end of this one.
     pub(super) fn mark_done(&mut self, order: u32, host: u32, op: u32, end: u64, cause: Cause) {
         self.is_done[op as usize] = true;
         self.n_done += 1;

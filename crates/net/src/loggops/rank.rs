@@ -74,7 +74,7 @@ pub(super) struct Arrived {
     /// Arrival of the whole message; for an announced message, of its bytes.
     pub arrived: Time,
     /// For an announced message: start of the read, and true if the receive came after the announcement.
-    pub asked: Option<(Time, bool)>,
+    pub read_at: Option<(Time, bool)>,
     /// Number of the read.
     pub read: Option<u32>,
     pub begun: Time,
@@ -331,7 +331,7 @@ impl Rank {
             let (arrived, why) = (left, Why::Way(self.messages.len() as u32));
             host.wait_until(left, token(Token::Own, self.messages.len() as u32));
             let (from, number) = (self.rank, op);
-            let (tag, asked, recv) = (this.tag, None, None);
+            let (tag, read_at, recv) = (this.tag, None, None);
             let (begun, ended) = (left, left);
             self.messages.push(Arrived {
                 from,
@@ -343,7 +343,7 @@ impl Rank {
                 is_announced,
                 has_operation,
                 arrived,
-                asked,
+                read_at,
                 read: None,
                 begun,
                 why,
@@ -398,7 +398,7 @@ impl Rank {
     fn read(&mut self, message: u32, recv: u32, is_late: bool, host: &mut Host) {
         self.pair(message, recv);
         let Arrived { from, number, size, .. } = self.messages[message as usize];
-        self.messages[message as usize].asked = Some((host.now(), is_late));
+        self.messages[message as usize].read_at = Some((host.now(), is_late));
         let id = host.post_get(host.now(), NodeId(from), READ | u64::from(number), size as u32);
         self.messages[message as usize].read = Some(id.0);
         self.reads.insert(id.0, message);
@@ -501,7 +501,7 @@ impl Rank {
             is_announced,
             has_operation: is_announced,
             arrived: received.last,
-            asked: None,
+            read_at: None,
             read: None,
             begun: received.last,
             why: Why::Way(message),

@@ -43,7 +43,7 @@ pub(super) enum Part {
     MessageGap,
     /// Nothing that takes time: the turn of the operation itself.
     Turn,
-    /// The same of a message at its receiver.
+    /// The same for a message at its receiver.
     MessageTurn,
 }
 
@@ -129,7 +129,7 @@ impl Record {
 pub struct Outcome {
     /// When the last host ended.
     pub finish: Time,
-    /// When each host ended: its processors were free for good.
+    /// When each host ended: its processors had no more work.
     pub hosts: Vec<Time>,
     /// Number of messages.
     pub messages: u64,

@@ -147,7 +147,7 @@ impl fmt::Display for Stuck {
             .waits
             .iter()
             .take(if self.cycle.is_empty() { LISTED } else { 0 })
-            .map(|wait| self.told(wait))
+            .map(|wait| self.describe(wait))
             .collect();
         if self.cycle.is_empty() {
             for (source, op, host) in self.sent.iter().take(LISTED - more.len().min(LISTED - 1)) {
@@ -164,7 +164,7 @@ impl fmt::Display for Stuck {
 
 impl Stuck {
     /// A wait that is in no cycle.
-    fn told(&self, Wait { rank, op, peer }: &Wait) -> String {
+    fn describe(&self, Wait { rank, op, peer }: &Wait) -> String {
         match peer {
             None => format!("rank {rank} waits in {op} for any rank"),
             Some(peer) if self.blocked.contains(peer) => {

@@ -115,7 +115,7 @@ fn times_of([posted, freed, started, why, left, done, message]: [u64; OP]) -> Op
 }
 
 fn words_of_message(message: &Arrived) -> [u64; MESSAGE] {
-    let (asked, is_late) = message.asked.map_or((NONE, false), |(at, is_late)| (at.fs(), is_late));
+    let (read_at, is_late) = message.read_at.map_or((NONE, false), |(at, is_late)| (at.fs(), is_late));
     let flags = [message.is_announced, message.has_operation, is_late];
     let flags = flags.iter().rev().fold(0, |bits, &flag| bits << 1 | u64::from(flag));
     [
@@ -123,7 +123,7 @@ fn words_of_message(message: &Arrived) -> [u64; MESSAGE] {
         u64::from(message.tag) | u64::from(message.cpu) << 32 | u64::from(message.nic) << 40 | flags << 48,
         message.size,
         message.arrived.fs(),
-        asked,
+        read_at,
         option(message.read),
         message.begun.fs(),
         word_of(message.why),
@@ -133,7 +133,7 @@ fn words_of_message(message: &Arrived) -> [u64; MESSAGE] {
 }
 
 fn message_of(words: [u64; MESSAGE]) -> Option<Arrived> {
-    let [sender, tag, size, arrived, asked, read, begun, why, ended, recv] = words;
+    let [sender, tag, size, arrived, read_at, read, begun, why, ended, recv] = words;
     let (from, number) = unpair(sender);
     let flag = |bit: u32| tag >> (48 + bit) & 1 == 1;
     Some(Arrived {
@@ -146,7 +146,7 @@ fn message_of(words: [u64; MESSAGE]) -> Option<Arrived> {
         is_announced: flag(0),
         has_operation: flag(1),
         arrived: Time::from_fs(arrived),
-        asked: (asked != NONE).then_some((Time::from_fs(asked), flag(2))),
+        read_at: (read_at != NONE).then_some((Time::from_fs(read_at), flag(2))),
         read: number_of(read),
         begun: Time::from_fs(begun),
         why: why_of(why)?,
@@ -159,7 +159,7 @@ fn message_of(words: [u64; MESSAGE]) -> Option<Arrived> {
 mod tests {
     use super::*;
 
-    fn message(number: u32, asked: Option<(Time, bool)>, why: Why) -> Arrived {
+    fn message(number: u32, read_at: Option<(Time, bool)>, why: Why) -> Arrived {
         let time = |fs| Time::from_fs(fs);
         Arrived {
             from: 3,
@@ -168,11 +168,11 @@ mod tests {
             size: 1 << 40,
             cpu: 255,
             nic: 7,
-            is_announced: asked.is_some(),
+            is_announced: read_at.is_some(),
             has_operation: number == 1,
             arrived: time(10),
-            asked,
-            read: asked.map(|_| 9),
+            read_at,
+            read: read_at.map(|_| 9),
             begun: time(11),
             why,
             ended: time(12),

@@ -23,7 +23,8 @@ pub struct Shape {
 
 pub const WILD: Shape =
     Shape { ranks: 6, cpus: 3, nics: 3, wildcards: true, starts: true, size: 2000, empty: true, tags: 3 };
-/// Each message fits one receive only, so both have the same size: LogGOPSim decides by either size what is rendezvous.
+/// Each message fits one receive only, so both have the same size: LogGOPSim uses either size to decide if a message is
+/// rendezvous.
 pub const UNIQUE: Shape = Shape { wildcards: false, tags: 1 << 20, ..WILD };
 
 /// A schedule in which each message has a receive. It may still end in a deadlock, because of its order.

@@ -144,7 +144,7 @@ fn run(drawn: &Drawn, threads: usize, slices: u64, options: Options) -> (Network
         assert!(ledger.is_balanced(), "seed {}: {ledger:?}", drawn.seed);
     }
     let progress = network.run_until(END).unwrap();
-    // Repeated pauses are the only thing that could go on, and there are none without frames.
+    // Only repeated pauses could continue, and there are none without frames.
     assert_eq!(progress.next, None, "seed {}: everything ends", drawn.seed);
     (network, n)
 }
@@ -178,7 +178,7 @@ fn check(seed: u64) {
         }
     }
     assert_eq!(got, want, "seed {seed}: {:?}", drawn.params);
-    // The rows tell the same as the counters, and each frame has a story without gaps.
+    // Rows and counters agree, and the rows of each frame have no gaps.
     let rows = rows.lock().unwrap();
     let count = |what: fn(&What) -> bool| rows.iter().filter(|row| what(&row.what)).count() as u64;
     assert_eq!(count(|what| matches!(what, What::Entered)), ledger.entered.frames);

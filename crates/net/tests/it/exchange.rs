@@ -1,4 +1,4 @@
-//! Several processes, here as threads that exchange bytes: one network, one digest, and an error that all hear of.
+//! Several processes, here as threads that exchange bytes: one network, one digest, and an error that reaches all.
 
 use crate::drawn_networks::{draw, plan};
 use crate::rig::{self, RATE, Script, device, direction, link, packet};

@@ -119,7 +119,8 @@ fn errors_name_the_byte() {
     );
 }
 
-/// Numbers of a file must not become memory before they are checked: a file of 100 bytes with counts of 32 and 64 bits.
+/// Counts in a file must be checked before memory is allocated for them: a file of 100 bytes with counts of 32 and 64
+/// bits.
 #[test]
 fn huge_counts_in_a_small_file_are_errors() {
     for at in 8..100 {

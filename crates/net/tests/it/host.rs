@@ -23,7 +23,7 @@ const RESPONSE: u64 = WRITE - 12;
 
 type Act = Box<dyn FnMut(Option<Event>, &mut Host) + Send>;
 
-/// A program that is a closure. It keeps all events with their times.
+/// A program that is a closure. It records all events with their times.
 struct Script {
     act: Act,
     events: Vec<(Time, Event)>,

@@ -260,7 +260,7 @@ fn a_card_in_a_switch_gets_the_packets_that_match() {
         let build: BuildNode = Box::new(move |place| {
             let script = match node.0 {
                 0 => Script::sending([100, 200, 100].map(|len| (Time::ZERO, packet(0, 1, len, 0)))),
-                // The card answers to the sender: its own packets also match, and still go where they are addressed.
+                // The card answers the sender: its own packets also match, but still go to their destination.
                 3 => Script { echoes: true, ..Script::default() },
                 _ => Script::default(),
             };

@@ -180,7 +180,8 @@ fn the_safe_headroom_is_enough_and_not_far_from_what_is_needed() {
         pause_reaction: Time::ZERO,
     };
     let safe = net::switch::safe_headroom(&place, 1000, Time::from_ps(DELAY), Time::ZERO);
-    // The delays alone take 12,500 bytes; a frame and eight pauses of the own line, and two frames of the sender come on top.
+    // The delays alone take 12,500 bytes; in addition, a frame and eight pauses on its own line, and two frames of the
+    // sender.
     assert_eq!(safe, 12_500 + (1024 + 8 * 84) + 2 * 1000);
     let pfc = PfcParams { classes: vec![0], xoff_bytes: 10_000, xon_bytes: 4_000, headroom_bytes: safe };
     assert_eq!(paused(pfc, 300, 1000).ledger().unwrap().all_dropped().frames, 0);
@@ -196,8 +197,9 @@ fn a_pause_ends_and_all_frames_arrive_in_order() {
         assert_eq!(numbers, (0..400).collect::<Vec<u64>>());
     }
     assert!(counts(&mut network, 3).pauses > 2);
-    // The sender hears of the end after a delay, and its frames come after another; the two inputs hold 20,000 bytes for these 12,500
-    // byte times. So the output never runs dry: the last frame arrives as without pauses.
+    // The end of the pause reaches the sender after a delay, and its frames arrive after another delay; the two inputs
+    // hold 20,000 bytes for these 12,500 byte times. So the output never runs dry: the last frame arrives as without
+    // pauses.
     let last = arrived(&mut network, 2).last().unwrap().1;
     assert_eq!(last, 2 * (DELAY + 712 * BYTE) + LATENCY + 799 * 724 * BYTE);
     let (pauses, _) = network.report().unwrap()[3].lines[0].unwrap();

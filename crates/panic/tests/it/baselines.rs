@@ -67,7 +67,7 @@ impl PortSource for Paced {
 /// Flow 1 (class 0) is urgent and makes up 30 % of the packets, flow 2 (class 1) the rest: three of every ten, in random order.
 struct TwoFlows {
     stream: RandomStream,
-    /// Packets of the present ten that are still to come, and how many of them belong to flow 1.
+    /// Remaining packets of the current ten, and how many of them belong to flow 1.
     left: (u64, u64),
     /// Service cycles in each unit of the chain, in addition to forwarding.
     service: Vec<u64>,

@@ -378,7 +378,7 @@ proptest! {
     #[test]
     fn no_packet_is_lost_below_capacity(scene in scenes(), bytes in 64usize..=1536) {
         let cycles = 2 * u64::from(scene.delay) + 2 * (bytes as u64 / 64 + 4);
-        // A core works 480 cycles at each of up to 5 visits. There are 16 cores, of which 3 have a flow.
+        // A core works 480 cycles at each of up to 5 visits. There are 16 cores; 3 of them have a flow.
         let cycles = if scene.model == 2 { cycles.max(2 * 5 * 480) } else { 4 * cycles };
         let packet = |(i, packet): (usize, &Packet)| (i as u64 * cycles, bytes, packet.2.clone(), packet.3, packet.4);
         let packets: Vec<Packet> = scene.packets.iter().enumerate().map(packet).collect();

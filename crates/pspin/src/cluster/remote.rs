@@ -11,12 +11,12 @@ use kernel::{Cycle, Ports, Rx, Tx, members};
 const ADDRESS_WAY: Cycle = 1;
 const DATA_WAY: Cycle = 2;
 
-/// The way of writes from the cluster's bus to L1, which is free again some cycles after the last write.
+/// The path of writes from the cluster's bus to L1. It is free again some cycles after the last write.
 ///
 /// Timing:  an address takes one cycle from the arbiter to the spill register behind it, and its data take two, since they follow the
-///          address. So the first address waits a cycle in the register before L1, which holds one and takes no other in the cycle
-///          in which it leaves. The spill register fills, and the arbiter loses a cycle: in a row of writes every fifth comes a
-///          cycle later than the four before it.
+///          address. So the first address waits a cycle in the register before L1. This register holds one address, and
+///          accepts no other in the cycle in which it leaves. The spill register fills, and the arbiter loses a cycle:
+///          in a series of writes, every fifth is delayed by a cycle more than the four before it.
 /// Source:  PsPIN RTL a49fec8, `cluster_bus_wrap.sv` (CUT_ALL_PORTS), `axi_mux.sv` (`w_fifo`), `spill_register.sv`,
 ///          `pulp_cluster.sv` (`i_axi_to_mem_aw_ft_reg`).
 #[derive(Default)]

@@ -39,10 +39,10 @@ pub struct Part {
 
 /// The commands that wait for one unit, by tenant.
 ///
-/// Fairness: within any time t, a tenant with a limit moves at most its limit times t, and one part. Among tenants that may send, a
-///           [`TenantPolicy`] chooses; with the rules of [`IoSchedule`], the ones with the highest priority go first, and among these
-///           each has a part in turn, or the one with the fewest bytes for its weight goes. Cores of a tenant take turns after each part.
-///           Commands of a core stay in order.
+/// Fairness: within any time t, a tenant with a limit moves at most its limit times t, and one part. A [`TenantPolicy`]
+///           chooses among the tenants that may send. With the rules of [`IoSchedule`], tenants of the highest priority
+///           go first; among these, each sends a part in turn, or the one with the fewest bytes for its weight sends.
+///           Cores of a tenant take turns after each part. Commands of a core stay in order.
 pub struct TenantQueues {
     clock_hz: u64,
     chooser: Chooser,

@@ -89,7 +89,8 @@ fn a_unit_gets_no_more_than_it_may_have_in_flight() {
 
 #[test]
 fn who_was_refused_first_goes_first() {
-    // Cluster 0 asks alone when no more may be in flight, so its second command goes without a turn of cluster 1.
+    // Cluster 0 is the only requester when the limit in flight is reached, so its second command is sent without a turn
+    // of cluster 1.
     check(
         1,
         ["10:0h 12:1h 14:2h", "14:0h 30:1h"],
@@ -228,7 +229,8 @@ impl Component for Server {
 
 #[test]
 fn a_command_of_high_priority_waits_for_one_fragment() {
-    // Seen in 14, while the first fragment is under way until 19: it is next, and the rest of the long one follows.
+    // It is seen in cycle 14, while the first fragment is under way until 19: it is next, and the rest of the long
+    // command follows.
     check_tenants(
         IoSchedule::RoundRobin,
         [(1, 0, 0), (1, 1, 0)],

@@ -1,4 +1,4 @@
-//! The way of beats through an engine: registers, the buffer in which bytes are shifted, and a register.
+//! The path of beats through an engine: registers, the buffer in which bytes are shifted, and a register.
 
 use crate::host_link::Issuer;
 use crate::lanes::{Lanes, lanes_of};
@@ -9,12 +9,12 @@ use std::collections::VecDeque;
 /// Beats that a register holds. Source: PsPIN RTL a49fec8, `spill_register.sv`.
 const REGISTER: usize = 2;
 
-/// The register that a beat of the source comes to.
+/// The register that receives a beat of the source.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Register {
-    /// That of the crossbar's port.
+    /// The register of the crossbar's port.
     First,
-    /// The one behind it, where the channel that the beat comes through is the first.
+    /// The next register, if the channel that brings the beat is the first one.
     Second,
 }
 
@@ -37,18 +37,18 @@ pub(super) struct Beat {
 /// Takes the beats of the source and forms those of the destination.
 ///
 /// Timing:  a beat that comes to the first register in cycle c can leave in c + 4: two registers, buffer, register. One beat a cycle.
-/// Order:   what a stage has and has room for is what it had before the cycle, so a beat that cannot leave stops the source after as many
-///          cycles as there are stages, or later where the buffer has room.
+/// Order:   contents and room of a stage are those before the cycle. So a beat that cannot leave stops the source after a
+///          cycle for each stage, or later if the buffer has room.
 /// Source:  PsPIN RTL a49fec8, `axi_dma_data_path.sv`; `pspin_soc_dma.sv`, `axi_demux.sv` with a cut at each port.
 #[derive(Default)]
 pub(super) struct DataPath {
-    /// The registers towards the source, the nearer one last: beats, with whether they end a read burst; and whether each had room
-    /// before this cycle.
+    /// The registers towards the source, the nearer one last: for each beat, true if it ends a read burst; and for each
+    /// register, true if it had room before this cycle.
     registers: [VecDeque<(Bytes, bool)>; 2],
     has_room: [bool; 2],
     lanes: Lanes,
     bytes: VecDeque<u8>,
-    /// Transfers whose bytes come to the buffer, and go from it.
+    /// Transfers whose bytes enter the buffer, and transfers whose bytes leave it.
     fills: VecDeque<PendingBytes>,
     drains: VecDeque<PendingBytes>,
     /// The register towards the destination, and whether it had room before this cycle.
@@ -79,7 +79,8 @@ impl DataPath {
         self.leaving.pop_front()
     }
 
-    /// Beats go on within; whether any does. Called when the oldest beat has left and before the next one comes.
+    /// Moves beats within the path; returns true if any moved. Called when the oldest beat has left and before the next
+    /// one comes.
     pub fn shift(&mut self) -> bool {
         let drained = self.drain_lanes();
         let filled = self.registers[1].front().and_then(|(bytes, _)| {
@@ -137,7 +138,7 @@ impl DataPath {
         }
     }
 
-    /// A beat of the source comes; whether it ends its read burst.
+    /// Receives a beat of the source, with true if it ends its read burst.
     pub fn enter(&mut self, at: Register, bytes: Bytes, ends: bool) {
         self.has_room = [false; 2];
         self.registers[at as usize].push_back((bytes, ends));

@@ -10,8 +10,8 @@ use blocks::activity::earliest;
 use kernel::{Activity, Cycle};
 use std::collections::VecDeque;
 
-/// Beats between the engine's register and L1's answer: those in the register behind it, and the one that asks L1. Source: PsPIN RTL
-/// a49fec8, `spill_register.sv`; `mem_to_banks` in `axi_to_mem.sv`.
+/// Beats between the engine's register and L1's answer: those in the register behind it, and the one that requests L1.
+/// Source: PsPIN RTL a49fec8, `spill_register.sv`; `mem_to_banks` in `axi_to_mem.sv`.
 const BEATS_TO_L1: u32 = 3;
 
 /// Reads bursts from the host, shifts bytes to where they lie in the memory's lines, and writes them a line a beat.
@@ -76,7 +76,7 @@ impl FromHost {
         shifted || has_come
     }
 
-    /// Sends the address of the next write burst, and the oldest beat that has gone all its way.
+    /// Sends the address of the next write burst, and the oldest beat that has passed all stages.
     pub fn send(&mut self, now: Cycle, nhi: &mut NhiMaster, remap: &mut Remap) -> Activity {
         let asking = self.addresses.ask(now, nhi, remap);
         earliest(asking, self.send_beat(now, nhi, remap))
@@ -114,8 +114,8 @@ impl FromHost {
 
 /// The addresses of write bursts, which leave long before their data. A cluster takes an address together with the first beat.
 ///
-/// Timing:  an address is at the multiplexer before the clusters in the cycle behind the one in which the address before it was taken, and data
-///          pass that from the next cycle on. So bursts of one beat take two cycles.
+/// Timing:  an address reaches the multiplexer before the clusters in the cycle after the previous address was taken;
+///          its data pass the multiplexer from the next cycle on. So bursts of one beat take two cycles.
 /// Source:  PsPIN RTL a49fec8, `axi_mux.sv`, i_w_fifo without FallThrough; `axi_to_mem.sv`.
 #[derive(Default)]
 struct Addresses {
@@ -123,7 +123,7 @@ struct Addresses {
     bursts: VecDeque<PendingTransfer<u32>>,
     /// First cycle in which the next address may be at the multiplexer.
     from: Cycle,
-    /// When the next address came there.
+    /// Cycle in which the next address reached the multiplexer.
     came: Option<Cycle>,
     /// It has passed the remapper.
     has_passed: bool,
@@ -132,7 +132,7 @@ struct Addresses {
 }
 
 impl Addresses {
-    /// The next address goes as far as it may.
+    /// The next address advances as far as it can.
     fn ask(&mut self, now: Cycle, nhi: &NhiMaster, remap: &mut Remap) -> Activity {
         // The other channel is heard in every cycle in which it changes.
         let passes = remap.passes();

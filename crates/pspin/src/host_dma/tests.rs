@@ -101,8 +101,8 @@ fn a_kilobyte_to_an_unaligned_address_takes_seventeen_beats() {
 
 #[test]
 fn a_transfer_waits_for_all_bursts_of_the_one_before() {
-    // At the host each copy crosses a page, so it has two bursts there and one at L2. The second copy comes a cycle behind the first
-    // and reads two cycles behind it.
+    // At the host each copy crosses a page, so it has two bursts there and one at L2. The second copy arrives one cycle
+    // after the first and reads two cycles after it.
     let reads = |host| {
         let log = bench(20_000, |bench| {
             let copies = [(10, host, 0x1c40_0000, 256, TO_HOST), (11, host, 0x1c40_1000, 256, TO_HOST)];
@@ -219,7 +219,7 @@ fn the_address_of_a_write_to_l1_waits_for_a_read_at_the_remapper() {
 
 #[test]
 fn a_write_into_another_cluster_leaves_in_the_cycle_of_the_answer_that_it_waits_for() {
-    // The memories answer 3 cycles after a write, and the second one is at its cluster in the cycle behind that.
+    // The memories answer 3 cycles after a write, and the second one is at its cluster one cycle later.
     check(
         &[(10, 0, 0x1000_4400, 64, FROM_HOST), (11, 64, 0x1040_4400, 64, FROM_HOST)],
         expect![[r#"

@@ -114,7 +114,7 @@ impl ToHost {
         changed
     }
 
-    /// The next beat of the oldest read burst comes: its bytes, and whether it is the last.
+    /// Receives the next beat of the oldest read burst: its bytes, and true if it is the last.
     fn data(&mut self, data: &[u8]) -> (Bytes, bool) {
         assert!(!data.is_empty(), "addresses are checked before they are read");
         let (next, left) = self.reading.front_mut().expect("data answer a read");
@@ -126,7 +126,7 @@ impl ToHost {
         (Bytes::from_slice(data), ends)
     }
 
-    /// Sends the oldest beat that has gone all its way.
+    /// Sends the oldest beat that has passed all stages.
     pub fn send(&mut self, host: &HostPort) -> bool {
         if self.path.first().is_none() || !host.writes.has_room() {
             return false;

@@ -1,4 +1,4 @@
-//! The way of read data from packet memory back to the clusters.
+//! The path of read data from packet memory back to the clusters.
 
 use super::memory::NEAR;
 use super::{Memories, PACKET};
@@ -7,14 +7,14 @@ use std::collections::VecDeque;
 
 /// Beats that a register holds. Source: PsPIN RTL a49fec8, `spill_register.sv`.
 const REGISTER: usize = 2;
-/// Room for messages to an engine about beats that come later, on a way of `to_engine` cycles: one a cycle for each beat on it. They
-/// stay for two cycles.
+/// Room for messages to an engine about late beats, for a path of `to_engine` cycles: one a cycle for each beat on the
+/// path. They stay for two cycles.
 pub fn late_beats(to_engine: u32) -> usize {
     2 * (REGISTER + to_engine as usize)
 }
 
-/// The shortest way with registers, in cycles from a bank to an engine: answer, register, register in front of the engine. The bank's
-/// turn is looked at a cycle early.
+/// The shortest path with registers, in cycles from a bank to an engine: answer, register, register in front of the
+/// engine. The bank's turn is looked at a cycle early.
 const REGISTERED: Cycle = 4;
 
 /// Target of a beat.
@@ -34,12 +34,12 @@ struct Beat {
     at: Cycle,
 }
 
-/// Beats behind their banks in the cycle to come.
+/// Beats behind their banks in the next cycle.
 #[derive(Default, Debug)]
 struct Way {
-    /// Those in the register behind the converter.
+    /// Beats in the register behind the converter.
     register: VecDeque<Beat>,
-    /// The answer of the memory, or the converter's buffer for one answer. A way that is longer has more.
+    /// The answer of the memory, or the converter's buffer for one answer. A longer path has more.
     answers: VecDeque<Beat>,
     /// The engine to which a beat left in the cycle before.
     left: Option<usize>,
@@ -51,17 +51,17 @@ struct Way {
 ///          beat stops all behind it, those of other clusters too. When the register and the converter's buffer are full, the converter requests no bank.
 /// Source:  PsPIN RTL a49fec8, `axi_to_mem.sv`, `stream_to_mem.sv` lines 66 to 70 (BufDepth is 1), `axi_demux.sv`, i_r_spill_reg, of
 ///          `axi_to_mem_banked_mp.sv`; `l2_xbar.sv`, `dma_noc.sv` (SpillR is 0).
-/// Differs: a way of less than 4 cycles has no registers, and no beat on it stops. Beats of handler memory are
-///          stopped by their own engine only. A core always takes its answer, and gets it in time.
+/// Differs: a path of less than 4 cycles has no registers, and no beat on it stops. Beats of handler memory are stopped
+///          by their own engine only. A core always takes its answer, and gets it in time.
 #[derive(Default)]
 pub(super) struct Back {
-    /// Beats and single accesses that passed their bank one a cycle: target, and the cycles from the first to behind the last.
+    /// Beats and single accesses that passed their bank one a cycle: target, first cycle, and the cycle after the last.
     runs: VecDeque<(Target, Cycle, Cycle)>,
     /// Cycles from a beat's bank until it arrives at the engine.
     to_engine: Cycle,
     /// For each cluster, the beats that stay in the register in front of its engine.
     held: Vec<u32>,
-    /// There are such beats, or were a short time ago.
+    /// True if there are such beats, or were a short time ago.
     is_watched: bool,
     /// The beats under way while one is held, or was a short time ago.
     way: Option<Way>,
@@ -72,7 +72,7 @@ pub(super) struct Back {
 struct Moved {
     /// Beats that arrive a cycle later than their engines know; later ones first.
     late: Vec<(usize, Cycle)>,
-    /// An answer waits in front of the register.
+    /// True if an answer waits in front of the register.
     waits: bool,
     /// The converter requests no bank in this cycle.
     is_full: bool,

@@ -10,7 +10,7 @@ pub(super) const SIDES: usize = 4;
 /// The beats of a burst that have not passed, or are not known to have.
 #[derive(Clone, Copy)]
 struct Beats {
-    /// The bank of the next one, and when it passes; the others follow, one a cycle.
+    /// The bank of the next beat, and the cycle in which it passes; the other beats follow, one a cycle.
     bank: usize,
     from: Cycle,
     /// The cycle behind the last one.
@@ -27,13 +27,13 @@ struct Request {
 
 /// Requesters of the banks of a memory.
 ///
-/// Timing:  a beat takes its bank for a cycle; beats that follow each other take the banks in turn. So of two bursts that
-///          meet one waits for a cycle, and then they meet no more.
+/// Timing:  a beat takes its bank for a cycle; beats that follow each other take the banks in turn. So if two bursts
+///          meet, one waits for a cycle, and then they do not meet again.
 /// Order:   each bank has an arbiter of its own among the sides.
 /// Source:  PsPIN RTL a49fec8, `l2_mem.sv`, `axi_to_mem_banked_mp.sv`, `axi_to_mem.sv`; `tcdm_interconnect.sv` of the PULP
 ///          platform. A beat on handler memory takes eight banks of 64 bits, which are requested together: here they are one.
 pub(super) struct Banks {
-    /// For each bank whose turn it is, and the first cycle whose access may change that.
+    /// For each bank, the side whose turn it is, and the first cycle whose access may change that.
     turns: Vec<(Cycle, RoundRobinTree)>,
     bursts: [Option<Beats>; SIDES],
     /// The banks of the single accesses in this cycle.
@@ -57,7 +57,8 @@ impl Banks {
         (addr / BEAT_BYTES) as usize % self.turns.len()
     }
 
-    /// A burst comes to a side whose last one is over; whether its first beat passes in this cycle, [`Banks::decide`] says.
+    /// A burst begins on a side whose previous burst has ended. [`Banks::decide`] decides if its first beat passes in
+    /// this cycle.
     pub(super) fn begin(&mut self, side: usize, addr: u32, n_beats: u64, now: Cycle) {
         self.settle(side, now);
         self.served[side] += n_beats;
@@ -174,7 +175,7 @@ mod tests {
     const N_BANKS: u32 = 4;
     const NAMES: [&str; SIDES] = ["near reads", "near writes", "far reads", "far writes"];
 
-    /// A burst: when it comes, on which side, its first bank and how many beats. A side takes its bursts one after another.
+    /// A burst: its cycle, its side, its first bank and its number of beats. A side takes its bursts one after another.
     type Burst = (Cycle, usize, u32, u64);
 
     /// For each side the bank that passes in each cycle, `-` where it is refused.

@@ -13,19 +13,19 @@ const BUFFER: usize = 2;
 
 /// Addresses at the port.
 ///
-/// Those of reads go from the remapper into a register, those of writes into a buffer and from there into a register. An address
-/// passes the buffer in no further cycle if both have room.
+/// Addresses of reads go from the remapper into a register, addresses of writes into a buffer and from there into a
+/// register. An address passes the buffer in no further cycle if both have room.
 ///
 /// Source: PsPIN RTL a49fec8, `l2_mem.sv`, `axi_buf.sv`; `axi_demux.sv`.
 #[derive(Default)]
 pub(super) struct Addresses {
     remapper: Remapper,
-    /// Those of writes in the buffer.
+    /// Addresses of writes in the buffer.
     n_buffered: usize,
     /// Those of writes in the register, of which the first may have passed the demultiplexer; it stays until its first beat requests a bank
     /// for its bank.
     n_writes: usize,
-    /// The last cycle in which one left it, whose place can be used in the cycle behind the next.
+    /// The last cycle in which an address left it; its place can be used two cycles later.
     left_at: Option<Cycle>,
     /// The address of an initiator that sends it with its data is counted.
     is_announced: bool,

@@ -22,12 +22,12 @@ struct Passed {
 /// Decides which accesses may pass.
 ///
 /// Timing: a queue of `depth` remembers the reads that are on their way. It is written or read in a cycle, not both, and
-///         writing goes first: while reads come in, none goes back. So a long run of single reads passes at one in two
-///         cycles. An atomic operation reads, and writes its result 5 cycles later; the next one waits until that is
-///         answered, 10 cycles from the first. Meanwhile reads pass, and writes to other words. Reads that have passed wait for
-///         their bank, and while three are on their way back.
+///         writing goes first: while reads come in, none goes back. So a long series of single reads passes at one read
+///         in two cycles. An atomic operation reads, and writes its result 5 cycles later; the next one waits until
+///         that is answered, 10 cycles from the first. Meanwhile reads pass, and writes to other words. Reads that have
+///         passed wait for their bank; they also wait while three are on their way back.
 /// Source: PsPIN RTL a49fec8, `axi_riscv_lrsc.sv`, `axi_riscv_amos.sv`, `id_queue.sv`.
-/// Differs: a burst keeps its place for as long as it takes by itself, and the queue of writes never holds anybody up.
+///         Differs:a burst keeps its place for as long as it takes by itself, and the queue of writes never delays anything.
 pub(super) struct Filter {
     depth: usize,
     /// Cycles from a read's passing the filter until its data is back: register, SRAM, register.
@@ -36,7 +36,7 @@ pub(super) struct Filter {
     amo_write_cycles: u64,
     /// Cycles from the same data to the response to the core, which comes with that of the write.
     amo_response_cycles: u64,
-    /// Until when bursts keep their places.
+    /// Cycles until which bursts keep their places.
     bursts: Vec<Cycle>,
     /// Accesses that have passed and that no bank has served, with their clusters.
     waiting: VecDeque<(usize, PeRequest)>,
@@ -92,7 +92,7 @@ impl Filter {
         self.passed_at = Some(now);
     }
 
-    /// A single access passes that reads; it waits for its bank.
+    /// A single access that reads passes, and waits for its bank.
     pub(super) fn pass(&mut self, now: Cycle, cluster: usize, request: PeRequest) {
         self.passed_at = Some(now);
         if let PeOp::Amo { amo, .. } = request.op
@@ -130,7 +130,7 @@ impl Filter {
         self.passed_at != Some(now) && self.reads.front().is_some_and(|read| read.back <= now)
     }
 
-    /// The reply that passes on the way back in this cycle, to which cluster, and when it leaves.
+    /// The reply that passes on the way back in this cycle, its cluster, and the cycle in which it leaves.
     pub(super) fn back(&mut self, now: Cycle) -> Option<(Cycle, usize, PeReply, bool)> {
         if !self.passes_back(now) {
             return None;

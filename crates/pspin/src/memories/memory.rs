@@ -18,13 +18,13 @@ pub(super) struct MemoryPortSide {
     pub(super) writing: Option<(usize, u32)>,
     /// The read whose first beat has passed.
     pub(super) reading: Option<Reading>,
-    /// The identity of the read that comes.
+    /// The identity of the arriving read.
     pub(super) identity: usize,
     /// The address of the next write has passed the demultiplexer.
     pub(super) has_address: bool,
-    /// The initiator of a write of which parts are to come.
+    /// The initiator of a write whose parts have not all arrived.
     pub(super) in_parts: Option<usize>,
-    /// Whose turn it is: DMA engines by cluster, and between them and single accesses; or initiators.
+    /// Turns: among DMA engines by cluster, and between them and single accesses; or among initiators.
     pub(super) dma: RoundRobinTree,
     pub(super) turn: RoundRobinTree,
 }
@@ -38,7 +38,7 @@ impl MemoryPortSide {
     }
 }
 
-/// A read of which beats are to come, or were in the last cycle that was looked at.
+/// A read whose beats have not all arrived, or had not in the last simulated cycle.
 #[derive(Clone, Copy)]
 pub(super) struct Reading {
     /// The position of its initiator.
@@ -69,7 +69,7 @@ pub(super) struct Memory {
     /// State of each port.
     pub(super) reads: [Reads; 2],
     pub(super) far: Addresses,
-    /// The way back to the clusters' DMA engines.
+    /// The path back to the clusters' DMA engines.
     pub(super) back: Back,
     /// An access was refused a bank, and may meet another in the next cycle.
     pub(super) is_contended: bool,
@@ -103,7 +103,7 @@ impl Memory {
         }
     }
 
-    /// The next cycle in which there is something to do, even if nobody comes.
+    /// The next cycle with work if no access arrives.
     pub(super) fn next_event(&self, now: Cycle) -> Option<Cycle> {
         let in_parts = self.sides.iter().any(|side| side.reading.is_some_and(|reading| reading.parts.is_some()));
         if self.is_contended

@@ -38,8 +38,8 @@ pub struct MemoryPorts {
     pub pe: Vec<(Rx<PeRequest>, Tx<PeReply>)>,
     /// Bursts of the cluster DMA engines.
     pub dma: Vec<BurstPort>,
-    /// The way back to these engines: beats that an engine holds in front of it, whenever their number changes; and the cycle of a
-    /// beat that arrives one cycle later than its reply says.
+    /// The path back to these engines: beats that an engine holds in front of it, whenever their number changes; and
+    /// the cycle of a beat that arrives one cycle later than its reply says.
     pub dma_back: Vec<(Rx<u32>, Tx<Cycle>)>,
     /// Bursts of the NIC-host interconnect.
     pub bursts: Vec<BurstPort>,
@@ -115,7 +115,7 @@ const PACKET: usize = 1;
 /// In [`Memories::requested`], somewhere that is neither memory.
 const ELSEWHERE: u32 = 1 << 2;
 
-/// Banks of handler memory, as far as beats of 64 bytes tell them apart: 32 of 64 bits. Source: PsPIN RTL a49fec8,
+/// Banks of handler memory, as far as beats of 64 bytes distinguish them: 32 of 64 bits. Source: PsPIN RTL a49fec8,
 /// `pspin_cfg_pkg.sv`, `L2_HND_N_PAR_CUTS` and `L2_HND_CUT_DW`.
 const HANDLER_BANKS: u32 = 4;
 /// Banks of packet memory, 64 bytes wide. Source: the same, `L2_PKT_N_PAR_CUTS`.
@@ -127,7 +127,8 @@ const PACKET_BANKS: u32 = 32;
 ///          reads that pass between their beats.
 /// Source:  PsPIN RTL a49fec8, `hw/src/memories`, `hw/src/interconnects`, `axi_to_mem.sv`.
 /// Differs: reads of handler memory by clusters are not counted by a demultiplexer; an atomic operation on handler memory
-///          returns the old value (the RTL returns 1), and its write meets nobody; one on packet memory only reads.
+///          returns the old value (the RTL returns 1), and its write meets no other access; one on packet memory only
+///          reads.
 pub struct Memories {
     memories: [Memory; 2],
     program: ProgramMemory,
@@ -222,7 +223,7 @@ impl Memories {
         self.fronts[port].take(initiator, ports, &self.memories, now)
     }
 
-    /// Lives through a cycle of a memory: bursts and single accesses come, and banks decide whose beats pass.
+    /// Simulates a cycle of a memory: bursts and single accesses arrive, and banks decide which beats pass.
     fn serve(&mut self, memory: usize, now: Cycle) {
         self.memories[memory].end_reads(now);
         let is_back_full = memory == PACKET && self.move_back(now);
@@ -354,7 +355,7 @@ impl Memories {
             }
             Burst::Write { tag, addr, data, last } => {
                 self.memories[memory].write(addr, &data);
-                // A write that begins within a word changes that too.
+                // A write that begins within a word changes that word, too.
                 self.forget_reservations(addr & !3..addr + data.len() as u32);
                 let side = &mut self.memories[memory].sides[at];
                 side.writing = Some((initiator, tag));

@@ -21,8 +21,8 @@ fn is_read(op: PeOp) -> bool {
     !matches!(op, PeOp::Store { .. } | PeOp::Amo { amo: Amo::StoreConditional, .. })
 }
 
-/// Whose turn it is among the reads of the clusters' DMA engines, to either memory. The one whose turn it is holds back all others
-/// until it passes. Source: PsPIN RTL a49fec8, `dma_noc.sv`, `axi_mux.sv`.
+/// Whose turn it is among the reads of the clusters' DMA engines, to either memory. The engine whose turn it is delays
+/// all others until it passes. Source: PsPIN RTL a49fec8, `dma_noc.sv`, `axi_mux.sv`.
 #[derive(Default)]
 pub(super) struct DmaTurn {
     turn: LockingTree,
@@ -59,8 +59,8 @@ impl Memories {
         self.dma_turn.chosen = self.dma_turn.turn.choose(requests).map_or(0, |cluster| 1 << cluster);
     }
 
-    /// Single accesses come: those to memories wait for their turn, others go on to another cluster, to the control block,
-    /// or nowhere.
+    /// Single accesses arrive: those to memories wait for their turn, others continue to another cluster or to the
+    /// control block, or are unmapped.
     pub(super) fn take_singles(&mut self, now: Cycle) {
         for cluster in 0..self.ports.pe.len() {
             let Some(request) = self.ports.pe[cluster].0.take() else { continue };
@@ -199,7 +199,7 @@ impl Memories {
         true
     }
 
-    /// Single accesses pass whose banks have not refused them.
+    /// Single accesses that their banks have not refused pass.
     pub(super) fn pass_singles(&mut self, memory: usize, singles: [Option<u64>; 2], refused: u64, now: Cycle) {
         for side in [WRITE, READ] {
             let at = position(NEAR, side);
@@ -267,7 +267,7 @@ impl Memories {
         clusters
     }
 
-    /// Does a single access to a memory.
+    /// Performs a single access to a memory.
     fn access(&mut self, cluster: usize, request: PeRequest, memory: usize, now: Cycle) {
         self.pe_accesses.add(1);
         let PeRequest { core, addr, op } = request;

@@ -13,10 +13,10 @@ const IDENTITIES: usize = 8;
 /// Reads of even identities, and of odd ones, at which the demultiplexer is full. Source: the same,
 /// `axi_to_mem_banked_mp.sv`, AxiLookBits and MaxTrans; `axi_demux.sv`, a counter of two bits.
 const FULL: u32 = 3;
-/// From the last beat in the bank until the demultiplexer counts the read no more: memory, counter.
+/// Cycles from the last beat in the bank until the demultiplexer no longer counts the read: memory, counter.
 const LAST_TO_COUNT: Cycle = 2;
-/// From the last beat in the bank until the remapper can use the identity again: a register more, and the one in front of the
-/// demultiplexer.
+/// Cycles from the last beat in the bank until the remapper can use the identity again: one more register, and the one
+/// in front of the demultiplexer.
 const LAST_TO_IDENTITY: Cycle = 4;
 
 /// Target of a read.
@@ -99,7 +99,7 @@ pub(super) struct Reads {
     identities: [Option<(usize, u32)>; IDENTITIES],
     /// Reads that the demultiplexer counts, of even and of odd identities.
     counts: [u32; 2],
-    /// A cycle, and whether the demultiplexer is open in it.
+    /// A cycle, and true if the demultiplexer is open in it.
     open: (Cycle, bool),
     /// The last beats of reads that are counted, and of those whose identity is in use, with their identities.
     counted: VecDeque<(Cycle, usize)>,
@@ -214,7 +214,7 @@ impl Reads {
         (cluster, request)
     }
 
-    /// The next burst, of which initiator it is and with which identity.
+    /// The next burst, its initiator and its identity.
     pub(super) fn take_burst(&mut self) -> Option<(usize, Burst, usize)> {
         let Named { read, identity } = self.bursts.pop_front()?;
         let Read::Burst(initiator, burst) = read else { unreachable!("bursts are kept here") };

@@ -12,10 +12,10 @@ use kernel::Cycle;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Cycles from one write to the next through the converter from 64 to 512 bits, which has one under way: address, data,
-/// answer of the data. Source: PsPIN RTL a49fec8, `pe_noc.sv`, `axi_dw_upsizer.sv`.
+/// Cycles from one write to the next through the converter from 64 to 512 bits, which handles one at a time: address,
+/// data, answer of the data. Source: PsPIN RTL a49fec8, `pe_noc.sv`, `axi_dw_upsizer.sv`.
 const WRITE_INTERVAL: u64 = 3;
-/// From a write's data having passed until the next write comes through: two registers of the address.
+/// Cycles from when a write's data have passed until the next write passes: two registers of the address.
 const WRITE_BEHIND: u64 = 1;
 
 /// Accesses that the register between the crossbar's arbiter and the converter holds. Source: PsPIN RTL a49fec8,
@@ -37,8 +37,8 @@ struct LateReply {
 ///
 /// Timing: one read a cycle and a write in [`WRITE_INTERVAL`], of all clusters in turn, each cluster's in order. The arbiter
 ///         grants up to [`GRANTED`] accesses before the converter takes them. The converter holds reads as [`Upsizer`] says, and one
-///         write. A cluster takes one answer a cycle, those to reads first. An AMO of another cluster's L1 has both, a cycle
-///         apart or more.
+///         write. A cluster takes one answer a cycle, those to reads first. An AMO on another cluster's L1 has both
+///         answers, at least a cycle apart.
 /// Source: PsPIN RTL a49fec8, `pe_noc.sv`, `axi_mux.sv`, `axi_dw_upsizer.sv`, `per2axi_res_channel.sv`.
 pub(super) struct Singles {
     /// Waiting accesses, by side and cluster.
@@ -70,7 +70,7 @@ fn side_of(op: PeOp) -> usize {
     }
 }
 
-/// Returns true for an operation that writes and has the old value for an answer.
+/// Returns true for an operation that writes and is answered with the old value.
 pub(super) fn is_atomic(op: PeOp) -> bool {
     matches!(op, PeOp::Amo { amo, .. } if !matches!(amo, Amo::LoadReserved | Amo::StoreConditional))
 }

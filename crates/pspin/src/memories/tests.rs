@@ -7,7 +7,7 @@ use isa::riscv::Amo;
 use proptest::prelude::*;
 use testkit::bench;
 
-/// How many bytes each answer to reads of a cluster's DMA engine has, while another initiator writes.
+/// Number of bytes of each answer to reads of a cluster's DMA engine, while another initiator writes.
 fn answered(dma: &[(Cycle, u32, u32)], far: &[(Cycle, u32, u32)]) -> Vec<u32> {
     let log = bench(20_000, |bench| {
         let reads = dma.iter().map(|&(at, addr, size)| (at, Burst::Read { tag: 0, addr, size, in_parts: false }));
@@ -29,8 +29,8 @@ fn answered(dma: &[(Cycle, u32, u32)], far: &[(Cycle, u32, u32)]) -> Vec<u32> {
     answers.map(|line| bytes_of(line).expect("a number is last")).collect()
 }
 
-/// Result of core 0's `sc.w` to the first word of handler memory, 50 cycles after its `lr.w`, if between them this is done
-/// there by core 1, or written by the host.
+/// Result of core 0's `sc.w` to the first word of handler memory, 50 cycles after its `lr.w`, if core 1 performs this
+/// operation there in between, or the host writes there.
 fn conditional(core_1: &[(u32, PeOp)], host: &[(u32, usize)]) -> u32 {
     let word = |offset| map::L2_HANDLER_BASE + offset;
     let own = |amo| PeRequest { core: 0, addr: word(0), op: PeOp::Amo { amo, operand: 7 } };
@@ -57,7 +57,7 @@ fn conditional(core_1: &[(u32, PeOp)], host: &[(u32, usize)]) -> u32 {
 }
 
 /// Answers of packet memory to reads of the clusters' DMA engines in turn, to loads of a cluster's cores, and to an initiator each of reads and of
-/// writes at the other port: all of them by when they come, address and size.
+/// writes at the other port: all with their cycle, address and size.
 fn check(
     dma: &[(Cycle, u32, u32)],
     loads: &[(Cycle, u32)],
@@ -211,7 +211,7 @@ fn a_write_waits_while_three_reads_of_its_port_are_under_way() {
 
 #[test]
 fn who_loses_a_bank_is_late_from_then_on() {
-    // In cycle 13 both want the fourth bank. The read has it, and both writes are a cycle later.
+    // In cycle 13 both request the fourth bank. The read gets it, and both writes are a cycle later.
     check(
         &[],
         &[],
@@ -234,7 +234,7 @@ fn a_reservation_is_lost_when_its_word_changes_and_not_otherwise() {
     assert_eq!(conditional(&[(0, PeOp::Load), (4, byte)], &[]), kept, "reads, and the next word");
     assert_eq!(conditional(&[(0, byte)], &[]), lost, "a byte, even of the same value");
     assert_eq!(conditional(&[(0, amo(Amo::Add))], &[]), lost);
-    assert_eq!(conditional(&[(0, amo(Amo::StoreConditional))], &[]), kept, "who has no reservation stores nothing");
+    assert_eq!(conditional(&[(0, amo(Amo::StoreConditional))], &[]), kept, "without a reservation nothing is stored");
     assert_eq!(conditional(&[(0, amo(Amo::LoadReserved))], &[]), kept, "two may hold the same word");
     assert_eq!(conditional(&[(0, amo(Amo::LoadReserved)), (0, amo(Amo::StoreConditional))], &[]), lost, "one wins");
     assert_eq!(conditional(&[], &[(4, 64)]), kept, "bursts behind the word");
@@ -269,7 +269,7 @@ proptest! {
     }
 }
 
-/// Cluster 0 holds two beats from cycle 8 to 10: what it reads waits, and so does what cluster 1 reads behind it.
+/// Cluster 0 holds two beats from cycle 8 to 10: its read waits, and so does the later read of cluster 1.
 #[test]
 fn a_cluster_that_takes_no_data_stops_copies_of_others() {
     let run = |held: &[(Cycle, u32)]| {

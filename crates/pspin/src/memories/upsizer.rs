@@ -9,8 +9,9 @@ use std::collections::VecDeque;
 const READS: usize = 8;
 /// Addresses that the register behind the converter's arbiter holds. Source: the same, `spill_register.sv`.
 const REGISTER: usize = 2;
-/// From an answer until its place is taken again: the address of a read is seen here three cycles after it came to the converter (its
-/// place, the register, the register in front of the memory), and the place is free in the cycle behind the answer.
+/// Cycles from an answer until its place is taken again: the address of a read is seen here three cycles after it came
+/// to the converter (its place, the register, the register in front of the memory), and the place is free in the cycle
+/// after the answer.
 const ANSWER_TO_FREE: Cycle = 4;
 
 /// All places, by bit.
@@ -25,7 +26,7 @@ const ALL: u64 = (1 << READS) - 1;
 /// Differs: an atomic operation, whose old value is a read too, takes no place.
 #[derive(Default)]
 pub(super) struct Upsizer {
-    /// Places that are taken, by bit, and those of which it is known when they are free, in the order of that.
+    /// Taken places, by bit, and the places whose release is known, in order of release.
     taken: u64,
     ending: VecDeque<(Cycle, u32)>,
     /// The core that reads in each place, as [`reader`] has it.
@@ -35,7 +36,7 @@ pub(super) struct Upsizer {
     addresses: [Option<(usize, PeRequest)>; READS],
     turn: LockingTree,
     register: VecDeque<(usize, PeRequest)>,
-    /// The last cycle in which an address left the register, whose room can be used in the cycle behind the next.
+    /// The last cycle in which an address left the register; its room can be used two cycles later.
     left_at: Option<Cycle>,
 }
 
@@ -45,7 +46,7 @@ fn reader(cluster: usize, core: u32) -> u32 {
 }
 
 impl Upsizer {
-    /// Returns true if a read may come in this cycle.
+    /// Returns true if a read may enter in this cycle.
     pub(super) fn has_room(&mut self, now: Cycle) -> bool {
         while let Some(&(_, place)) = self.ending.front().filter(|(at, _)| *at <= now) {
             self.ending.pop_front();
@@ -54,7 +55,7 @@ impl Upsizer {
         self.taken != ALL
     }
 
-    /// A read comes in a cycle in which there is room.
+    /// A read enters, in a cycle in which there is room.
     pub(super) fn push(&mut self, now: Cycle, cluster: usize, request: PeRequest) {
         let place = (!self.taken).trailing_zeros();
         self.readers[place as usize] = reader(cluster, request.core);

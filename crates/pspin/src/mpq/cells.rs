@@ -106,7 +106,7 @@ impl Cells {
         let was_free = self.cells[q].her.is_none() && self.just_freed != q as u32;
         let shared = if was_free { None } else { self.free.pop() };
         let cell = shared.unwrap_or(q as u32);
-        assert!(self.cells[cell as usize].her.is_none(), "whoever pushes has asked for room");
+        assert!(self.cells[cell as usize].her.is_none(), "a push needs room");
         self.cells[cell as usize] = Cell { her: Some(her), next: NONE };
         self.in_use += 1;
         self.link(list, cell);

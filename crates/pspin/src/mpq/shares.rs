@@ -50,8 +50,8 @@ impl Account {
 ///
 /// Timing:   an account at cycle t contains the cycles before t.
 /// Source:   Khalilov et al., *OSMOSIS*, USENIX ATC 2024, and its code (miharulidze/pspin, branch `osmosis_fmqs`): mean
-///           tasks in flight while active, over the tenant's whole life; the limit of WLBVT. One queue there is one
-///           tenant here.
+///           tasks in flight while active, over the tenant's whole life; the limit of WLBVT. A queue of the original is
+///           a tenant here.
 pub struct Shares {
     accounts: Vec<Account>,
     /// For each queue, the index of its account and what was last reported.

@@ -18,7 +18,8 @@ pub const REGISTER: usize = 2;
 /// Cycles from L2 to the off-cluster DMA in the RTL.
 const L2_REPLY_CYCLES: u32 = 3;
 /// Beats of L2 on their way to the off-cluster DMA in the RTL: one in the bank, and those in a register. Source: the same,
-/// `stream_to_mem.sv`, BufDepth 1; `axi_demux.sv`, SpillR. One place more, for what is taken makes room a cycle later.
+/// `stream_to_mem.sv`, BufDepth 1; `axi_demux.sv`, SpillR. One more place, because a taken item frees its room a cycle
+/// later.
 const L2_BEATS: usize = 1 + REGISTER + 1;
 /// Beats of an L1 that wait for their initiator: BufDepth of `nhi_port_wrap.sv`, and one more, because `stream_to_mem.sv` line 77 also
 /// sends a request in the cycle in which a beat leaves.

@@ -71,7 +71,7 @@ impl Wiring {
         let (nic_send_unit, nic_send_end) = unit(b, "nic_send");
         let (host_direct_unit, host_direct_end) = unit(b, "host_direct");
 
-        // Notices: scheduler, PCIe and clusters to the host's event unit, and records of what it hears on to HostDirect.
+        // Notices: scheduler, PCIe and clusters to the host's event unit, and records of these notices to HostDirect.
         let (scheduler_notices, from_scheduler) = b.channel("scheduler_notices", notice_room(3), 1);
         let (pcie_notices, from_pcie) = b.channel("pcie_notices", notice_room(2), 1);
         let room = notice_room(CLUSTER_NOTICES * params.cluster.n_cores as usize);

@@ -110,7 +110,8 @@ fn an_engine_with_registers_reads_and_answers_later() {
     expect!["13 20 33 40"].assert_eq(&run(2, 3));
 }
 
-/// Cycle in which each packet leaves, with the position of its command in the script, and the reads of memory if `fragment_bytes` cuts them.
+/// Cycle in which each packet leaves, with the position of its command in the script, and the memory reads if
+/// `fragment_bytes` divides them.
 fn leave(fragment_bytes: u32, script: &[Send]) -> String {
     let leaves = Rc::new(RefCell::new(String::new()));
     bench(1_000, |bench| {
@@ -124,8 +125,8 @@ fn leave(fragment_bytes: u32, script: &[Send]) -> String {
 
 #[test]
 fn a_short_packet_waits_for_one_read_of_a_long_one_if_reads_are_cut() {
-    // 2,048 bytes are 32 beats. Seen in 10, read from 11 on, first beat 3 cycles later. The short packet is seen in 12: behind the whole
-    // long packet, or behind the read that is under way.
+    // 2,048 bytes are 32 beats. Seen in 10, read from 11 on, first beat 3 cycles later. The short packet is seen in
+    // cycle 12: after the whole long packet, or after the read in progress.
     let script = [(10, 0, 0x1c40_0000, 2048), (12, 0, 0x1c40_1000, 64)];
     expect!["45:0 46:1"].assert_eq(&leave(4096, &script));
     expect!["22:1 46:0"].assert_eq(&leave(512, &script));

@@ -3,7 +3,7 @@
 /// Bytes of a beat on the wide (512-bit) interconnects.
 pub const BEAT_BYTES: u32 = 64;
 
-/// Beats that `size` bytes at `addr` take on a wide interconnect; nothing takes none.
+/// Beats that `size` bytes at `addr` take on a wide interconnect; 0 bytes take none.
 pub fn beats(addr: u32, size: u32) -> u32 {
     if size == 0 { 0 } else { (addr % BEAT_BYTES + size).div_ceil(BEAT_BYTES) }
 }

@@ -128,6 +128,7 @@ pub struct Release {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClusterActive;
 
-/// Cycles from a cluster's last core at its driver to the inbound engine: a register in the cluster, and the engine, which
-/// looks at it at the clock edge. Source: PsPIN RTL a49fec8, `pspin.sv` (`cluster_active_q`); measured on it.
+/// Cycles from when a cluster's last core reaches its driver until the inbound engine knows: a register in the cluster,
+/// and the engine, which looks at it at the clock edge. Source: PsPIN RTL a49fec8, `pspin.sv` (`cluster_active_q`);
+/// measured on it.
 pub const CLUSTER_ACTIVE_CYCLES: u64 = 2;

@@ -33,7 +33,7 @@ SEGMENT_BYTES = 32  # Elf32_Phdr, which begins with its type
 
 
 def without_debug(elf: bytes) -> bytes:
-    """Give the ELF file less what is neither loaded nor needed to find symbols."""
+    """Returns the ELF file without parts that are neither loaded nor needed to find symbols."""
     (table,) = struct.unpack_from("<I", elf, 0x20)
     count, names = struct.unpack_from("<HH", elf, 0x30)
     sections = [list(SECTION.unpack_from(elf, table + i * SECTION.size)) for i in range(count)]

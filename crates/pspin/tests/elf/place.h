@@ -13,7 +13,7 @@
     .skip 16 + 12; \
 name:
 
-/* Ends a handler; the rest of its line and the whole next one belong to nobody. */
+/* Ends a handler; the rest of its line and the whole next line contain no code. */
 #define END(name) \
     .size name, . - name; \
     .balign 16; \

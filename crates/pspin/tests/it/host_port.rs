@@ -1,4 +1,5 @@
-//! The host's port of a NIC that is at work: bytes go where they should, code that is written runs, slices do not matter.
+//! The host's port of a NIC that is at work: bytes arrive where they should, written code runs, and slices do not
+//! matter.
 
 use crate::rig::{self, Load, run, run_after};
 use kernel::Mode;
@@ -7,7 +8,7 @@ use std::cell::RefCell;
 
 const HANDLER_MEMORY: u32 = 0x1c30_0000;
 
-/// All ends of accesses until cycle `end`, asked for every `slice` cycles.
+/// All ends of accesses until cycle `end`, polled every `slice` cycles.
 fn wait(nic: &mut Pspin, end: u64, slice: u64) -> Vec<HostAccessDone> {
     let mut done = Vec::new();
     for cycle in (slice..=end).step_by(slice as usize) {

@@ -1,4 +1,4 @@
-//! Mistakes of the published RTL: what programs see of each, and that a card without it works as it was meant.
+//! Mistakes of the published RTL: their visible effects, and that a card without them works as intended.
 
 use crate::rig::{Load, Seen, run};
 
@@ -36,7 +36,7 @@ fn peripherals_of_cluster_0_are_the_own_ones() {
 }
 
 /// Cycles from the last store through a null pointer leaving decode to the first instruction of its trap handler. One
-/// message whose packets come one after the other, all on core 0.
+/// message whose packets are processed one after the other, all on core 0.
 #[test]
 fn an_access_that_is_refused_happens_and_the_trap_waits_for_it() {
     let seen = [true, false].map(|makes_mistakes| run(Load { makes_mistakes, ..Load::new("null_store", 3, 64, 1000) }));

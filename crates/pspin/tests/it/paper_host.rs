@@ -22,7 +22,8 @@ fn commands(load: Load) -> [u64; 4] {
 fn a_command_to_the_host_takes_a_translation_and_the_lanes_more() {
     let load = Load::new("core", 2, 64, 20_000);
     let [direct, network, from_l1, from_l2] = commands(load);
-    // A packet of 88 bytes takes 1.4 cycles on the lanes where a beat took one; one of 32 takes half a cycle.
+    // On the lanes, a packet of 88 bytes takes 1.4 cycles instead of one cycle for a beat; a packet of 32 bytes takes
+    // half a cycle.
     let (translation, lanes) = (2, 1);
     let more = translation + lanes;
     let want = [direct + translation, network, from_l1 + more, from_l2 + more];
@@ -58,14 +59,14 @@ fn bytes_arrive_whole_and_no_way_of_running_changes_a_result() {
 fn a_copy_of_a_packet_has_this_way() {
     let seen = run(Load { is_paper_host: true, ..Load::new("copy_to_host", 2, 64, 2000) });
     let text = |packet: u64| {
-        let of = |told: &&rig::Told| match told.2 {
-            "command_issued" | "command_done" | "packet_done" => told.3[0] == packet,
+        let of = |event: &&rig::TracedEvent| match event.2 {
+            "command_issued" | "command_done" | "packet_done" => event.3[0] == packet,
             "host_written" => true,
             _ => false,
         };
         let start = seen.done[packet as usize].nic_arrival;
-        let lines = seen.events.iter().filter(of).filter(|told| (start..start + 2000).contains(&told.0));
-        lines.map(|told| format!("{:<4} {}\n", told.0 - start, told.2)).collect::<String>()
+        let lines = seen.events.iter().filter(of).filter(|event| (start..start + 2000).contains(&event.0));
+        lines.map(|event| format!("{:<4} {}\n", event.0 - start, event.2)).collect::<String>()
     };
     // The first walks the page tables.
     expect![[r#"

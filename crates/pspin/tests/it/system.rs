@@ -1,4 +1,4 @@
-//! The whole NIC: nothing is lost, bytes are where they belong, and how a run is run changes nothing.
+//! The whole NIC: nothing is lost, bytes are where they belong, and the way of running changes nothing.
 
 use crate::rig::{LIMIT, Load, Seen, packet, run, run_after};
 use kernel::{Mode, Outcome};
@@ -32,7 +32,7 @@ fn no_way_of_running_changes_a_result() {
     }
 }
 
-/// Cores run ahead of one another, in loops made for that; a core that is watched runs in one that looks at everything.
+/// Cores run ahead of one another, in loops made for that; a watched core runs in a loop that checks everything.
 #[test]
 fn running_ahead_changes_no_result() {
     for program in PROGRAMS {
@@ -52,7 +52,7 @@ fn running_ahead_changes_no_result() {
     }
 }
 
-/// Core 0 runs in the loop that looks at everything, because its instructions are logged; all others run ahead.
+/// Core 0 runs in the loop that checks everything, because its instructions are logged; all others run ahead.
 #[test]
 fn a_profile_has_every_cycle_of_every_core_and_changes_no_result() {
     for program in PROGRAMS {
@@ -161,7 +161,7 @@ fn bytes_are_there_when_a_wait_returns() {
     let sent = packet(0, 64);
     let want: BTreeMap<u64, u8> = [0, 0x1000].into_iter().flat_map(|at| (load.host + at..).zip(sent.clone())).collect();
     assert!(seen.host == want);
-    // To the network: the packet from L2, then what came from the host, whose bytes are their addresses.
+    // To the network: the packet from L2, then the data from the host, whose bytes are their addresses.
     let from_host: Vec<u8> = (0..64).collect();
     assert_eq!([&seen.sent[0].bytes[..], &seen.sent[1].bytes[..]], [&sent[..], &from_host[..]]);
 }
@@ -191,13 +191,15 @@ fn a_trap_is_counted_and_its_packet_is_done() {
 #[test]
 fn the_host_hears_of_messages_and_errors_in_the_order_of_time() {
     let seen = run(Load { messages: 2, ..Load::new("trap", 20, 64, 5) });
-    assert!(seen.told.windows(2).all(|pair| pair[0].0 <= pair[1].0), "{:?}", seen.told);
-    let errors =
-        seen.told.iter().filter(|(_, event)| matches!(event, HostEvent::HandlerError(error) if error.cause == 5));
-    assert_eq!((errors.count(), seen.told.len()), (20, 22));
-    let ends: Vec<u64> = seen.named("task_done").map(|told| told.0).collect();
+    assert!(seen.host_events.windows(2).all(|pair| pair[0].0 <= pair[1].0), "{:?}", seen.host_events);
+    let errors = seen
+        .host_events
+        .iter()
+        .filter(|(_, event)| matches!(event, HostEvent::HandlerError(error) if error.cause == 5));
+    assert_eq!((errors.count(), seen.host_events.len()), (20, 22));
+    let ends: Vec<u64> = seen.named("task_done").map(|event| event.0).collect();
     let done: Vec<&(u64, HostEvent)> =
-        seen.told.iter().filter(|(_, event)| matches!(event, HostEvent::MessageDone { .. })).collect();
+        seen.host_events.iter().filter(|(_, event)| matches!(event, HostEvent::MessageDone { .. })).collect();
     // The queue knows of the last feedback a cycle after it left the cluster, and the host a cycle after that.
     assert_eq!(done.last().expect("messages").0, ends.iter().max().expect("tasks") + 2);
     let identities: Vec<&HostEvent> = done.iter().map(|(_, event)| event).collect();

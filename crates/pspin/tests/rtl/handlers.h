@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where handlers begin and what they find; see runtime.S. */
+/* Placement of handlers and their initial state; see runtime.S. */
 
 /*
- * Each handler is a program of its own, in effect: it begins where the only handler of a measured program did within its
- * fetch line, and no other code is in its lines or in the one behind them. Unaligned, that is the last halfword of a line.
+ * Each handler is like a separate program: it begins at the same offset in its fetch line as the only handler of a
+ * measured program, and no other code is in its lines or in the next line. Unaligned, that is the last halfword of a
+ * line.
  */
     .macro handler name, offset=0
     .balign 32

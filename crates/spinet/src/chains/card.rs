@@ -203,7 +203,8 @@ impl ChainCard {
         Ok(())
     }
 
-    /// A cycle before which nothing happens: no packet is inside, and all parts sleep. Looks before it would find nothing.
+    /// A cycle before which nothing happens: no packet is inside, and all parts sleep. Checks before that cycle would
+    /// find nothing.
     fn idle_until(&self) -> Cycle {
         if self.record.borrow().n_open() > 0 {
             return self.now;

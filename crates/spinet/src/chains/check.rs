@@ -93,7 +93,7 @@ pub struct SideSource {
     pub source: CheckedSource,
     /// Where they come in.
     pub side: ExternalPort,
-    /// How reports call it.
+    /// Its name in reports.
     pub name: String,
 }
 

@@ -38,7 +38,7 @@ pub enum Wrong {
     Rmt(RmtError),
     /// In the chain of this position.
     Chain(usize, RmtError),
-    /// In where packets go that no chain takes.
+    /// In the destination of packets that no chain takes.
     Otherwise(RmtError),
 }
 
@@ -125,7 +125,7 @@ impl Chains {
         &self.rmt
     }
 
-    /// All chains, there or not.
+    /// All chains, installed or not.
     pub fn all(&self) -> &[Chain] {
         &self.chains
     }

@@ -35,7 +35,7 @@ impl UnitCredits {
         UnitCredits { node, initial, held: initial, since: 0, held_cycles, busy_cycles, buckets, bucket_cycles }
     }
 
-    /// From `at` on there are `held`.
+    /// From cycle `at` on, `held` credits are held.
     fn note(&mut self, at: Cycle, held: u64) {
         let span = at - self.since;
         self.held_cycles += u128::from(span) * u128::from(self.held);

@@ -6,7 +6,7 @@ use panic::policy::{Branch, ClassService, PolicyParams, PolicyTree, PolicyTreeEr
 use std::collections::BTreeSet;
 use toml::{Table, Value};
 
-/// How a level looks, for errors.
+/// An example of a level, for errors.
 const LIKE: &str = "{ policy = { kind = \"fifo\" } }";
 
 /// The names of policies.

@@ -118,7 +118,7 @@ mod tests {
         check([10, 20], [(0, 500_000), (100_000, 300_000)], expect!["Some(((100352, 299520), [1991600, 995800]))"]);
     }
 
-    /// Two tenants that get by turns 100 bytes a cycle; their weights from these cycles on.
+    /// Two tenants that alternately get 100 bytes a cycle; their weights from these cycles on.
     fn check_due(until: Cycle, weights: &[(Cycle, [u32; 2])], want: Expect) {
         let mut shares = Shares::new(2);
         (0..until).for_each(|at| shares.add(at, (at % 2) as usize, 100));

@@ -18,7 +18,7 @@ pub struct Group {
     pub left: Flow,
     /// Packets that were dropped.
     pub dropped: Traffic,
-    /// The same by reason, in its word.
+    /// The same by reason, under its name.
     pub reasons: BTreeMap<&'static str, u64>,
     /// From first bytes in to first bytes out.
     pub latency: Latency<N_PARTS>,

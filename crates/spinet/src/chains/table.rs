@@ -137,7 +137,7 @@ columns! {
     "tenant" I32 "position of its tenant" => position(p.open.tenant);
     "bytes" U32 "length when it came, without FCS" => p.open.bytes.into();
     "bytes_out" I64 "length when it left or was dropped" => p.message.map_or(-1, |message| message.data.len() as i64);
-    "fate" U8 "what became of it" => p.fate as i64;
+    "fate" U8 "its fate" => p.fate as i64;
     "reason" U8 "why it was dropped" => p.reason();
     "due_ps" I64 "when the traffic had it on the line" => span(p.clock, p.open.due);
     "arrival_ps" I64 "its first bytes came into the NIC" => span(p.clock, p.open.came);

@@ -70,9 +70,9 @@ impl Tenants {
     pub fn of(experiment: &ChainExperiment) -> Result<Tenants, (Vec<String>, TenantError)> {
         let mut all: Vec<Tenant> = Vec::new();
         let mut taken: Vec<u8> = Vec::new();
-        for (i, said) in experiment.tenant.iter().enumerate() {
+        for (i, spec) in experiment.tenant.iter().enumerate() {
             let fail = |key: &str, error| (vec!["tenant".to_owned(), i.to_string(), key.to_owned()], error);
-            let entry = &said.0;
+            let entry = &spec.0;
             if entry.name.is_empty() {
                 return Err(fail("name", TenantError::NoName));
             }
@@ -81,7 +81,7 @@ impl Tenants {
             }
             if let Some(class) = entry.class {
                 let of_class = |(other, _): &(&Tenant, _)| other.class == class;
-                let same = all.iter().zip(&experiment.tenant).filter(|(_, said)| said.0.class.is_some()).find(of_class);
+                let same = all.iter().zip(&experiment.tenant).filter(|(_, spec)| spec.0.class.is_some()).find(of_class);
                 if let Some((other, _)) = same {
                     return Err(fail("class", TenantError::Class { found: class, other: other.name.clone() }));
                 }
@@ -103,10 +103,10 @@ impl Tenants {
                 all.push(Tenant { name, weight: 1, priority: 0, class: 0, rate: None, slack: None });
             }
         }
-        let said = experiment.tenant.iter().map(|said| said.0.class).chain(std::iter::repeat(None));
+        let classes = experiment.tenant.iter().map(|spec| spec.0.class).chain(std::iter::repeat(None));
         let found = all.len();
         let mut free = (0..=u8::MAX).filter(|class| !taken.contains(class));
-        for (tenant, _) in all.iter_mut().zip(said).filter(|(_, said)| said.is_none()) {
+        for (tenant, _) in all.iter_mut().zip(classes).filter(|(_, class)| class.is_none()) {
             let too_many = || (vec!["tenant".to_owned()], TenantError::TooMany { found });
             tenant.class = free.next().ok_or_else(too_many)?;
         }
@@ -168,13 +168,13 @@ impl Tenants {
         };
         let mut policy = policy.clone();
         if let Some((_, numbers)) = policy.numbers_mut() {
-            self.asked(nic).iter().for_each(|asked| numbers.push(asked));
+            self.class_services(nic).iter().for_each(|service| numbers.push(service));
         }
         Ok((PolicyTree::of(policy), name == "weighted-fair"))
     }
 
     /// The weight and the rate of each class.
-    fn asked(&self, nic: &NicModel) -> Vec<ClassService> {
+    fn class_services(&self, nic: &NicModel) -> Vec<ClassService> {
         let thousand_cycles_fs = u128::from(nic.edges().edge(1000).fs());
         let bucket = |(bps, burst_bytes): (u64, u32)| {
             let bytes = u128::from(bps) * thousand_cycles_fs / 8 / 1_000_000_000_000_000;
@@ -183,8 +183,8 @@ impl Tenants {
         };
         let mut found = vec![ClassService::default(); nic.n_classes()];
         for tenant in &self.all {
-            if let Some(asked) = found.get_mut(usize::from(tenant.class)) {
-                *asked = ClassService { weight: tenant.weight, rate: tenant.rate.map(bucket) };
+            if let Some(service) = found.get_mut(usize::from(tenant.class)) {
+                *service = ClassService { weight: tenant.weight, rate: tenant.rate.map(bucket) };
             }
         }
         found

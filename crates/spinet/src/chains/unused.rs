@@ -5,7 +5,7 @@ use super::stats::Stats;
 use super::summary::ServiceSummary;
 use serde::Serialize;
 
-/// Names of what no packet came to.
+/// Names of the chains, services, units and tenants that got no packet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Unused {
     /// Chains that took no packet.

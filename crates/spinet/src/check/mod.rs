@@ -64,7 +64,7 @@ pub struct Occurrence {
     pub work: Work,
 }
 
-/// A place that belongs to a finding.
+/// A place related to a finding.
 #[derive(Clone, Copy, Debug)]
 pub enum Other {
     /// The undefined value was loaded here.
@@ -93,13 +93,13 @@ pub struct Finding {
     pub count: u64,
     /// Where it happened first.
     pub place: Occurrence,
-    /// Another place, if one belongs to it.
+    /// Another place related to it, if there is one.
     pub other: Option<Other>,
 }
 
 /// The memories of a card, and its packets, for the checker.
 pub trait Memories {
-    /// The address at which all cores have what a core has at `addr`; `None` outside of memories that programs write.
+    /// The address, common to all cores, of what a core has at `addr`; `None` outside of memories that programs write.
     fn shared(&self, core: usize, addr: u32) -> Option<u32>;
 
     /// The stack of a core: its address and its bytes.

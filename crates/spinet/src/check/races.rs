@@ -112,13 +112,14 @@ impl<T: Clone> Races<T> {
         }
     }
 
-    /// A core starts an atomic on a word: what it did before comes before later atomics.
+    /// A core starts an atomic on a word: its earlier accesses come before later atomics of others.
     pub fn release(&mut self, core: usize, addr: u32) {
         self.atomics.entry(addr / 4).or_default().join(&self.cores[core]);
         self.cores[core].step(core);
     }
 
-    /// A core has the result of an atomic, or of a load: what others did before their atomics comes before.
+    /// A core has the result of an atomic, or of a load: accesses of others before their atomics come before its later
+    /// ones.
     pub fn acquire(&mut self, core: usize, addr: u32) {
         if let Some(order) = self.atomics.get(&(addr / 4)) {
             self.cores[core].join(order);

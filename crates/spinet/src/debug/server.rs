@@ -236,8 +236,8 @@ fn go(target: &mut CardTarget, end: Instant) -> Result<Option<MultiThreadStopRea
             return Ok(Some(target.stops(stop)));
         }
         if target.run.card.ended().is_some() {
-            let given_up = target.watcher.borrow_mut().give_up_step();
-            if let Some(stop) = given_up {
+            let step_end = target.watcher.borrow_mut().give_up_step();
+            if let Some(stop) = step_end {
                 return Ok(Some(target.stops(stop)));
             }
             target.run.card.close()?;
@@ -275,8 +275,8 @@ impl Knows for CardTarget {
     }
 
     fn is_packet(&self, core: usize, pc: u32) -> bool {
-        let asked = |work: &Work| work.entry == Some(pc) && self.packets.iter().any(|packet| packet.holds(work));
-        !self.packets.is_empty() && self.cores().work(core).is_some_and(|work| asked(&work))
+        let is_awaited = |work: &Work| work.entry == Some(pc) && self.packets.iter().any(|packet| packet.holds(work));
+        !self.packets.is_empty() && self.cores().work(core).is_some_and(|work| is_awaited(&work))
     }
 }
 

@@ -40,7 +40,7 @@ pub struct CardTarget {
     /// The last stop.
     pub(super) stop: Option<Stop>,
     /// The step that the next resumption asks for, the core that it lets continue, and whether other cores were left out of it.
-    asked: Option<(usize, (u32, u32))>,
+    step: Option<(usize, (u32, u32))>,
     continued: Option<usize>,
     is_alone: bool,
 }
@@ -76,7 +76,7 @@ impl CardTarget {
             packets: Vec::new(),
             watched: Vec::new(),
             stop: None,
-            asked: None,
+            step: None,
             continued: None,
             is_alone: false,
         })
@@ -220,13 +220,13 @@ impl MultiThreadResume for CardTarget {
         let is_alone = self.is_alone;
         // gdb steps cores of RISC-V with a breakpoint at the next instruction, and lets only this core continue to it.
         let continues = self.continued.filter(|_| is_alone).map(|core| (core, EVERYWHERE));
-        let step = self.asked.or(continues).map(|(core, range)| SteppedCore { core, range, is_alone });
+        let step = self.step.or(continues).map(|(core, range)| SteppedCore { core, range, is_alone });
         self.watcher.borrow_mut().resume(step);
         Ok(())
     }
 
     fn clear_resume_actions(&mut self) -> Result<(), Self::Error> {
-        (self.asked, self.continued, self.is_alone) = (None, None, false);
+        (self.step, self.continued, self.is_alone) = (None, None, false);
         Ok(())
     }
 
@@ -251,14 +251,14 @@ impl MultiThreadResume for CardTarget {
 
 impl MultiThreadSingleStep for CardTarget {
     fn set_resume_action_step(&mut self, tid: Tid, _: Option<Signal>) -> Result<(), Self::Error> {
-        self.asked = Some((core(tid), (0, 0)));
+        self.step = Some((core(tid), (0, 0)));
         Ok(())
     }
 }
 
 impl MultiThreadRangeStepping for CardTarget {
     fn set_resume_action_range_step(&mut self, tid: Tid, start: u32, end: u32) -> Result<(), Self::Error> {
-        self.asked = Some((core(tid), (start, end)));
+        self.step = Some((core(tid), (start, end)));
         Ok(())
     }
 }
@@ -340,7 +340,7 @@ impl ThreadExtraInfo for CardTarget {
     }
 }
 
-/// Copies a part of a text that gdb asked for. Returns the number of bytes, 0 at the end.
+/// Copies a part of a text that gdb requested. Returns the number of bytes, 0 at the end.
 fn part(text: &[u8], offset: u64, length: usize, buffer: &mut [u8]) -> usize {
     let rest = usize::try_from(offset).ok().and_then(|offset| text.get(offset..)).unwrap_or_default();
     let n = rest.len().min(length).min(buffer.len());

@@ -31,7 +31,7 @@ pub struct Stop {
     pub reason: Reason,
 }
 
-/// An instruction or a fault that a core has reported and whose time has not come, or at which the run stands.
+/// An instruction or a fault that a core has reported: its time has not come, or the run is stopped at it.
 struct Reported {
     core: usize,
     pc: u32,
@@ -79,7 +79,7 @@ pub struct SteppedCore {
     pub core: usize,
     /// The run continues while the program counter is in this range.
     pub range: (u32, u32),
-    /// Only this core was asked to run: gdb steps it over a breakpoint, which it has removed meanwhile. gdb 13 ends with an internal
+    /// Only this core may run: gdb steps it over a breakpoint, which it has removed meanwhile. gdb 13 ends with an internal
     /// error (`finish_step_over`) if another core is reported meanwhile.
     pub is_alone: bool,
 }
@@ -88,16 +88,16 @@ pub struct SteppedCore {
 /// waits for a packet may never end it.
 const MOST_EDGES: u32 = 10_000;
 
-/// Compares what cores report with what the debugger asked for.
+/// Compares what cores report with the requests of the debugger.
 ///
 /// Cores may report ahead of time. Reports wait in a queue until simulated time reaches them, so that the run stops at them in the order
-/// of time. While the run stands, the debugger sees each core before its first report in the queue.
+/// of time. While the run is stopped, the debugger sees each core before its first report in the queue.
 ///
 /// While a core steps alone, the reports of a core that would stop the run stay in the queue, and it stops when the step is done. It
 /// has continued by then, as all cores do, but the debugger sees it where it should have stopped.
 #[derive(Default)]
 pub struct Watcher {
-    /// In the order of their times, and of their coming.
+    /// In order of time, then of arrival.
     queue: BTreeMap<(Time, u64), Reported>,
     /// Reports so far.
     count: u64,
@@ -118,11 +118,11 @@ pub struct Watcher {
     /// Faults stop the run.
     pub breaks_on_faults: bool,
     step: Option<SteppedCore>,
-    /// No debugger asks any more, so reports are not kept.
+    /// No debugger is connected any more, so reports are not kept.
     is_over: bool,
 }
 
-/// Knows about cores what they do not report.
+/// Provides what cores do not report.
 pub trait Knows {
     /// Returns true if a fault of this cause is one, and not a call of the program.
     fn is_fault(&self, cause: u32) -> bool;
@@ -132,7 +132,7 @@ pub trait Knows {
 }
 
 impl Watcher {
-    /// A watcher of `n` cores that is not asked for anything.
+    /// A watcher of `n` cores without requests.
     pub fn new(n: usize, stops_before_access: bool) -> Watcher {
         Watcher { done: vec![None; n], stops_before_access, ..Watcher::default() }
     }
@@ -198,7 +198,7 @@ impl Watcher {
         Some(Stop { core: step.core, reason: Reason::Step })
     }
 
-    /// The core that alone is asked to run.
+    /// The only core that may run.
     pub fn alone(&self) -> Option<usize> {
         self.step.filter(|step| step.is_alone).map(|step| step.core)
     }
@@ -374,8 +374,8 @@ mod tests {
         watcher.resume(Some(STEP));
         see(&mut watcher, 1, 1, Event::Instruction, 0x100);
         let mut edges = (1..=2 * u64::from(MOST_EDGES)).map(|at| watcher.advance(Time::from_ns(at), &Nothing));
-        let given_up = Stop { core: 0, reason: Reason::Step };
-        assert_eq!(edges.position(|stop| stop == Some(given_up)), Some(MOST_EDGES as usize));
+        let step_end = Stop { core: 0, reason: Reason::Step };
+        assert_eq!(edges.position(|stop| stop == Some(step_end)), Some(MOST_EDGES as usize));
         watcher.resume(None);
         assert_eq!(stops(&mut watcher, 1), [(1, Reason::Breakpoint(0x100))]);
     }
@@ -431,9 +431,9 @@ mod tests {
 
     #[test]
     fn faults_stop_if_asked_and_calls_do_not() {
-        for (cause, asked, want) in [(5, false, 0), (8, true, 0), (5, true, 1)] {
+        for (cause, breaks, want) in [(5, false, 0), (8, true, 0), (5, true, 1)] {
             let mut watcher = Watcher::new(1, false);
-            watcher.breaks_on_faults = asked;
+            watcher.breaks_on_faults = breaks;
             see(&mut watcher, 0, 1, Event::Fault { cause, value: 3 }, 0x100);
             assert_eq!(stops(&mut watcher, 1), &[(0, Reason::Fault(5, 3))][..want]);
         }

@@ -89,7 +89,7 @@ impl Driver {
         let Some(descriptor) = self.descriptors.take(DESCRIPTOR_BYTES) else {
             return Err(DriverError::Exhausted {
                 memory: "descriptors of contexts",
-                asked: DESCRIPTOR_BYTES,
+                requested: DESCRIPTOR_BYTES,
                 largest: 0,
             });
         };

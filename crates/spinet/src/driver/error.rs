@@ -23,14 +23,14 @@ pub enum DriverError {
     InUse { what: &'static str, number: u64, user: String, end: &'static str },
     #[error("{what} {number} has {n} packets in the card, must have none; let time go on until they are done")]
     Busy { what: &'static str, number: u64, n: u64 },
-    #[error("{memory}: {asked} bytes are asked for, the largest free part has {largest}")]
-    Exhausted { memory: &'static str, asked: u64, largest: u64 },
+    #[error("{memory}: {requested} bytes are requested, the largest free part has {largest}")]
+    Exhausted { memory: &'static str, requested: u64, largest: u64 },
     #[error("{what} is {found}, must be {allowed}")]
     Value { what: &'static str, found: String, allowed: String },
     #[error("{what} {error}")]
     Io { what: &'static str, error: IoError },
-    #[error("{what} {number} has {size} bytes, {asked} at {offset} reach beyond it")]
-    Beyond { what: &'static str, number: u64, size: u64, offset: u64, asked: u64 },
+    #[error("{what} {number} has {size} bytes, {requested} at {offset} reach beyond it")]
+    Beyond { what: &'static str, number: u64, size: u64, offset: u64, requested: u64 },
     #[error(
         "{file}: in {memory} it takes {first:#010x} to {last:#010x}, of which {at:#010x} is taken; link it at {room:#010x}, where {largest} bytes are free"
     )]

@@ -11,7 +11,7 @@ pub struct Heap {
     /// Behind the last byte.
     end: u64,
     align: u64,
-    /// Parts that are taken, by address: their bytes, rounded up.
+    /// Allocated parts by address: their bytes, rounded up.
     taken: BTreeMap<u64, u64>,
 }
 
@@ -61,7 +61,7 @@ impl Heap {
     /// If no part contains it: that is a bug in the driver.
     pub fn give_back(&mut self, addr: u64) {
         let part = addr / self.align * self.align;
-        assert!(self.taken.remove(&part).is_some(), "{addr:#x} is given back and was never taken");
+        assert!(self.taken.remove(&part).is_some(), "{addr:#x} is freed but was not allocated");
     }
 
     /// First byte.

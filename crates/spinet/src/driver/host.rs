@@ -28,7 +28,7 @@ impl Driver {
         let after = addr.checked_add(u64::from(bytes).next_multiple_of(PAGE_BYTES) + PAGE_BYTES);
         let Some(after) = after else {
             let largest = u64::MAX - addr;
-            return Err(DriverError::Exhausted { memory: "host memory", asked: bytes.into(), largest });
+            return Err(DriverError::Exhausted { memory: "host memory", requested: bytes.into(), largest });
         };
         self.next_host = after;
         Ok(self.hosts.add(tenant, Region { addr, size: bytes }))
@@ -62,12 +62,12 @@ impl Driver {
         Ok(())
     }
 
-    /// The address of `asked` bytes at `offset`.
-    pub fn host_part(&self, tenant: TenantId, host: HostId, offset: u32, asked: u64) -> Result<u64, DriverError> {
+    /// The address of `requested` bytes at `offset`.
+    pub fn host_part(&self, tenant: TenantId, host: HostId, offset: u32, requested: u64) -> Result<u64, DriverError> {
         let region = self.hosts.get(tenant, host)?;
         let (size, offset) = (u64::from(region.size), u64::from(offset));
-        if offset + asked > size {
-            return Err(DriverError::Beyond { what: HostId::WHAT, number: host.0, size, offset, asked });
+        if offset + requested > size {
+            return Err(DriverError::Beyond { what: HostId::WHAT, number: host.0, size, offset, requested });
         }
         Ok(region.addr + offset)
     }

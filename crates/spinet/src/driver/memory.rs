@@ -69,7 +69,7 @@ impl Driver {
         let heap = self.heap(kind);
         let Some(addr) = heap.take(bytes.into()) else {
             let largest = heap.largest().1;
-            return Err(DriverError::Exhausted { memory: kind.name(), asked: bytes.into(), largest });
+            return Err(DriverError::Exhausted { memory: kind.name(), requested: bytes.into(), largest });
         };
         let addr = u32::try_from(addr).expect("the card's memories have 32-bit addresses");
         Ok(self.memories.add(tenant, MemoryRange { kind, addr, size: bytes }))
@@ -140,7 +140,7 @@ impl Driver {
         Ok(ticket)
     }
 
-    /// The bytes of a read that is over, once; `None` while it is under way.
+    /// Returns the bytes of a finished read, once; `None` while it is under way.
     pub fn take(&mut self, tenant: TenantId, ticket: TicketId) -> Result<Option<Box<[u8]>>, DriverError> {
         match self.tickets.get_mut(tenant, ticket)? {
             Access::Read(bytes @ Some(_)) => {
@@ -156,7 +156,7 @@ impl Driver {
     pub fn is_done(&self, tenant: TenantId, ticket: TicketId) -> Result<bool, DriverError> {
         match self.tickets.get(tenant, ticket) {
             Ok(access) => Ok(matches!(access, Access::Read(Some(_)))),
-            // Nothing is kept of a write that is over.
+            // No record of a finished write is kept.
             Err(DriverError::Gone { .. }) => Ok(true),
             Err(error) => Err(error),
         }
@@ -204,15 +204,15 @@ impl Driver {
     }
 
     /// The card's address of some bytes of a tenant's memory.
-    fn reach(&self, tenant: TenantId, memory: MemoryId, offset: u32, asked: u64) -> Result<u32, DriverError> {
+    fn reach(&self, tenant: TenantId, memory: MemoryId, offset: u32, requested: u64) -> Result<u32, DriverError> {
         let part = self.memories.get(tenant, memory)?;
         if part.kind == Kind::Scratchpad {
             let allowed = "handler memory or program memory: a scratchpad is the handlers' alone".into();
             return Err(DriverError::Value { what: "memory", found: format!("{memory}, a scratchpad"), allowed });
         }
         let (size, offset) = (u64::from(part.size), u64::from(offset));
-        if offset + asked > size {
-            return Err(DriverError::Beyond { what: MemoryId::WHAT, number: memory.0, size, offset, asked });
+        if offset + requested > size {
+            return Err(DriverError::Beyond { what: MemoryId::WHAT, number: memory.0, size, offset, requested });
         }
         Ok(part.addr + offset as u32)
     }

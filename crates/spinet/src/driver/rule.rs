@@ -76,7 +76,7 @@ impl Driver {
         }
     }
 
-    /// The same with texts that are understood.
+    /// The same with parsed texts.
     pub(crate) fn install_classified(
         &mut self,
         tenant: TenantId,

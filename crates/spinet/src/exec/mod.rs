@@ -52,7 +52,7 @@ impl Default for Limits {
 pub enum Verdict {
     /// 1 was written to `tohost`.
     Pass,
-    /// Another odd number was.
+    /// Another odd number was written.
     Fail,
     /// The program called `exit` of Linux.
     Exit,
@@ -79,7 +79,7 @@ pub struct Outcome {
     pub pc: u32,
     /// The output of the program.
     pub output: String,
-    /// All that in a line.
+    /// All of this in one line.
     pub text: String,
 }
 

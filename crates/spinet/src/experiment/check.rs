@@ -171,7 +171,7 @@ pub enum Traffic {
 }
 
 impl Traffic {
-    /// Understands `source`, a capture or a definition for the generator; paths in it become absolute.
+    /// Parses `source`, a capture or a definition for the generator; paths in it become absolute.
     pub fn read(source: &mut String, snapped: Snapped, seed: u64, base_dir: &Path) -> Result<Self, Problem> {
         let absolute = |path: &mut String| *path = base_dir.join(&*path).display().to_string();
         if source == PIPE {
@@ -260,7 +260,7 @@ impl Checked {
         Err(ExperimentError::at((&text, &file, format), &["traffic".into()], Box::new(Problem::NoTraffic)))
     }
 
-    /// Understands every text of `experiment`; an error comes with the path of its key.
+    /// Parses every text of `experiment`; an error comes with the path of its key.
     fn check(mut experiment: Experiment, base_dir: &Path, text: SourceText) -> Result<Self, Fault> {
         let fail =
             |path: &[&str], problem: Problem| (path.iter().map(|&part| part.into()).collect(), Box::new(problem));

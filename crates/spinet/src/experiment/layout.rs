@@ -59,8 +59,8 @@ pub enum LayoutProblem {
     #[error("{context}: handler memory overlaps static data of a program at {at:#x}, must be apart")]
     OverStaticData { context: String, at: u64 },
     #[error(
-        "`{name}` is the name of one context, and what reports call another that has no name of its own, must be \
-             another, or the other needs one"
+        "`{name}` is the name of one context, and the default name of another, must be unique: choose \
+             another name, or name the other context"
     )]
     Name { name: String },
     #[error("{context}: {memory} needs {needed} bytes, {left} are left")]

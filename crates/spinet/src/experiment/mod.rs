@@ -156,7 +156,7 @@ pub struct DeliverySpec {
     /// Marks from this occupancy of packet memory on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn_threshold_percent: Option<u32>,
-    /// A packet comes before the first of its message.
+    /// A packet comes before the first packet of its message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub early_payload: Option<EarlyPayload>,
     /// Number of early packets that may wait.

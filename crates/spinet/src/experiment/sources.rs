@@ -17,7 +17,7 @@ pub struct CheckedSource {
     pub traffic: Traffic,
     /// When they come.
     pub pacing: Pacing,
-    /// The most packets that it gives.
+    /// Largest number of packets that it gives.
     pub count: u64,
     /// When its first packet comes; `None` if as soon as the card is ready.
     pub start: Option<Time>,

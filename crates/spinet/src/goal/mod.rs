@@ -79,19 +79,19 @@ pub struct Finished {
     nic: String,
 }
 
-/// Runs a schedule on hosts with the plain network card. `goes_on` is asked now and then; the run ends with `None` if it
+/// Runs a schedule on hosts with the plain network card. `continues` is called from time to time; the run ends with `None` if it
 /// returns false.
 pub fn run(
     schedule: &Arc<Schedule>,
     params: &Params,
     model: Model,
     with_record: bool,
-    mut goes_on: impl FnMut() -> bool,
+    mut continues: impl FnMut() -> bool,
 ) -> Result<Option<Finished>, RunError> {
     const EVENTS: u64 = 1 << 18; // assumed: some tenths of a second.
     let mut run = Run::new(schedule, *params, model, with_record)?;
     while !run.advance(EVENTS)? {
-        if !goes_on() {
+        if !continues() {
             return Ok(None);
         }
     }

@@ -240,7 +240,8 @@ impl HandlerCard {
         record.progress_at.max(arrives).max(acts).saturating_add(self.stall_limit)
     }
 
-    /// Simulates up to `until`, but never past the cycle in which the run has to end, as far as it is known; it can only become later.
+    /// Simulates up to `until`, but never past the cycle in which the run has to end, as far as that is known. That
+    /// cycle can only become later.
     fn step(&mut self, until: Cycle) -> Result<(), HandlerError> {
         let target = self.deadline().min(self.limit).min(until);
         let target = self.timeline.next().map_or(target, |at| target.min(at.max(self.driver.now())));

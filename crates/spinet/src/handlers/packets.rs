@@ -32,7 +32,7 @@ pub struct Refusal {
     pub stage: usize,
     /// Position of the unit: host DMA, NIC outbound, HostDirect.
     pub target: usize,
-    /// Where it would have been.
+    /// Address that it would have accessed.
     pub addr: u64,
     /// Bytes that it would have moved.
     pub bytes: u64,
@@ -355,7 +355,7 @@ impl PacketsUnderWay {
         Change::Nothing
     }
 
-    /// Changes the row of a packet that is under way; `change` is what that means.
+    /// Applies `change` to the row of a packet that is under way.
     fn update(&mut self, packet: u64, change: Change, set: impl FnOnce(&mut Row)) -> Change {
         match self.inside.get_mut(packet) {
             Some(row) => {

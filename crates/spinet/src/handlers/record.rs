@@ -27,9 +27,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use wire::message::Verdict;
 
-/// A ring in host memory where packets go that no context takes: 16 bytes (length as u32, 0 as u32, arrival in ns as
-/// u64, little-endian), the packet, zeros up to a multiple of 16; around at its end. assumed: drivers of plain NICs use
-/// such rings, and PsPIN's papers leave the ordinary path to the NIC around it.
+/// A ring in host memory for packets that no context takes: 16 bytes (length as u32, 0 as u32, arrival in ns as u64,
+/// little-endian), the packet, zeros up to a multiple of 16; around at its end. assumed: drivers of plain NICs use such
+/// rings, and PsPIN's papers leave the ordinary path to the NIC around it.
 pub const ORDINARY_RING: u64 = 0x2000_0000_0000_0000;
 /// Its size.
 pub const ORDINARY_RING_BYTES: u64 = 1 << 20;

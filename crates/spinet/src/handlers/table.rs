@@ -102,7 +102,7 @@ columns! {
     "frame" U64 "number of the packet in its source, from 0; a copy that the network made has that of its original" => c.row.frame as i64;
     "source" I32 "position of its source in the experiment; -1 if another card sent it" => c.row.source.map_or(-1, i64::from);
     "bytes" U32 "length without FCS" => c.row.bytes.into();
-    "fate" U8 "what became of it" => c.fate as i64;
+    "fate" U8 "its fate" => c.fate as i64;
     "reason" U8 "why it was dropped" => c.row.dropped.map_or(0, |reason| i64::from(reason) + 1);
     "context" I32 "position of its context" => c.only(c.row.context as i64);
     "message" I64 "number of its message within its context" => c.only(c.row.message as i64);
@@ -141,7 +141,7 @@ columns! {
     "host_direct_commands" U32 "commands to HostDirect" => c.row.commands[2].into();
     "host_writes" U32 "of these and those to the off-cluster DMA, commands that write to host memory"
         => c.row.host_writes.into();
-    "command_faults" U32 "commands that their unit refused: an address that nothing answers at, no bytes, or too many" => c.row.faults.into();
+    "command_faults" U32 "commands that their unit refused: an unmapped address, no bytes, or too many" => c.row.faults.into();
     "sent_packets" U32 "packets that its handlers sent" => c.row.sent_packets.into();
     "sent_bytes" U64 "bytes of these" => c.row.sent_bytes as i64;
     "sent_ps" I64 "the last of these left" => c.ps(c.row.sent_at);

@@ -16,7 +16,7 @@ pub struct Choice {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum ChoiceError {
-    #[error("traced cores: `{found}` is no core, must be CLUSTER:CORE such as `0:3`, where `*` stands for all")]
+    #[error("traced cores: `{found}` is not a core, must be CLUSTER:CORE such as `0:3`, where `*` stands for all")]
     Core { found: String },
     #[error("traced cores: {found} is not there, must be within {n_clusters} clusters of {n_cores} cores")]
     Absent { found: String, n_clusters: u32, n_cores: u32 },
@@ -119,12 +119,12 @@ mod tests {
             &cores,
             &["", "1 us", "2 us..1 us", "1..2", "0..0"],
             expect![[r#"
-            traced cores: `` is no core, must be CLUSTER:CORE such as `0:3`, where `*` stands for all
-            traced cores: `0` is no core, must be CLUSTER:CORE such as `0:3`, where `*` stands for all
-            traced cores: `0:` is no core, must be CLUSTER:CORE such as `0:3`, where `*` stands for all
-            traced cores: `a:1` is no core, must be CLUSTER:CORE such as `0:3`, where `*` stands for all
-            traced cores: `0:1;1:1` is no core, must be CLUSTER:CORE such as `0:3`, where `*` stands for all
-            traced cores: `0:-1` is no core, must be CLUSTER:CORE such as `0:3`, where `*` stands for all
+            traced cores: `` is not a core, must be CLUSTER:CORE such as `0:3`, where `*` stands for all
+            traced cores: `0` is not a core, must be CLUSTER:CORE such as `0:3`, where `*` stands for all
+            traced cores: `0:` is not a core, must be CLUSTER:CORE such as `0:3`, where `*` stands for all
+            traced cores: `a:1` is not a core, must be CLUSTER:CORE such as `0:3`, where `*` stands for all
+            traced cores: `0:1;1:1` is not a core, must be CLUSTER:CORE such as `0:3`, where `*` stands for all
+            traced cores: `0:-1` is not a core, must be CLUSTER:CORE such as `0:3`, where `*` stands for all
             traced cores: 2:0 is not there, must be within 2 clusters of 3 cores
             traced cores: 0:3 is not there, must be within 2 clusters of 3 cores
             traced cores: *:9 is not there, must be within 2 clusters of 3 cores

@@ -26,7 +26,7 @@ pub(crate) fn apply<T: Serialize + DeserializeOwned>(mut table: Table, settings:
         set(&mut table, key, value)?;
         read::<T>(&table).map_err(|error| not_a_value(key, value, &error))?;
     }
-    let params: T = read(&table).expect("it was read after the last that was set");
+    let params: T = read(&table).expect("it was read after the last setting");
     // Some types ignore keys that a choice does not have.
     let mut known = Table::try_from(&params).expect("parameters are tables of numbers and words");
     match settings.iter().find(|(key, _)| is_below(key) && value_at(&mut known, key).is_none()) {

@@ -336,12 +336,12 @@ impl Ordered {
         // The word of the first bucket comes twice: its upper bits are the first buckets, its lower ones the last.
         (start..=start + n_words).find_map(|word| {
             let bits = self.occupied[(word % n_words) as usize];
-            let asked = match word {
+            let masked = match word {
                 _ if word == start => bits & u64::MAX << (self.first % WORD),
                 _ if word == start + n_words => bits & !(u64::MAX << (self.first % WORD)),
                 _ => bits,
             };
-            (asked != 0).then(|| word * WORD + u64::from(asked.trailing_zeros()))
+            (masked != 0).then(|| word * WORD + u64::from(masked.trailing_zeros()))
         })
     }
 
@@ -405,7 +405,7 @@ impl Ordered {
     fn forget_file(&mut self) {
         self.written = 0;
         if self.file.take().is_some() {
-            // It is ours alone; one that cannot be removed is only litter.
+            // Only this process uses it, so it does no harm if it cannot be removed.
             let _ = std::fs::remove_file(&self.path);
         }
     }

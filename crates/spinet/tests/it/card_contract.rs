@@ -37,7 +37,7 @@ fn each(test: &str, check: impl Fn(&str, &dyn Fn() -> Run)) {
     for (name, text) in [("handlers", HANDLERS), ("chains", CHAINS), ("modules", MODULES), ("network", NETWORK)] {
         check(name, &|| start(text, &folder, name));
     }
-    assert_eq!(kinds::ALL.len(), 4, "a new kind of card belongs into this test");
+    assert_eq!(kinds::ALL.len(), 4, "add a new kind of card to this test");
 }
 
 fn start(text: &str, base_dir: &Path, name: &str) -> Run {
@@ -55,7 +55,7 @@ fn try_start(text: &str, base_dir: &Path, name: &str, wanted: &Wanted) -> Result
     (kind.start)(&text, wanted, OwnPolicies::default())
 }
 
-/// Everything that a run leaves behind but the host time that it took, and its rows.
+/// All results of a run except its host time, and its rows.
 fn results(run: &mut Run) -> String {
     let mut summary = run.summary();
     summary.as_object_mut().unwrap().remove("wall");
@@ -264,7 +264,7 @@ fn wired_cards_take_frames_from_a_line_and_their_hosts_check_them() {
     for (source, sink, from, to, want) in pairs {
         let run = |window_ns, seed| {
             let mut first = start_with(from, &folder, source, &wanted);
-            // A card may have traffic of its own besides.
+            // A card may also have its own traffic.
             let mut second = start_with(&to.replace("count=40", "count=1"), &folder, sink, &wanted);
             second.set_mode(Mode::Shuffled(seed));
             let [line, window, end] = [50_000, window_ns, 4_000_000].map(Time::from_ns);

@@ -105,7 +105,7 @@ fn mutate(text: &mut String, words: &[&str], draw: &mut impl FnMut(usize) -> usi
             let end = edges.iter().copied().filter(|&edge| edge > at).nth(draw(6)).unwrap_or(text.len());
             text.replace_range(at..end, "");
         }
-        // A word becomes another: names, numbers and keys change their places.
+        // Replaces words by other words of the file: names, numbers and keys.
         2..=10 => {
             let begin = text[..at].rfind(|c| !is_word(c)).map_or(0, |before| before + 1);
             let end = text[at..].find(|c| !is_word(c)).map_or(text.len(), |len| at + len);

@@ -141,7 +141,7 @@ fn nobody_who_looks_on_changes_anything() {
     std::fs::remove_dir_all(folder).expect("it was made");
 }
 
-/// Hours of silence take no time, whatever the card, and change nothing about the packets around them.
+/// Hours without traffic take no host time on any card, and do not change the packets before and after.
 #[test]
 fn silence_is_skipped() {
     let quiet = support::capture_of("chains_quiet.pcapng", &[64; 6], Duration::from_secs(3000));
@@ -189,7 +189,7 @@ fn experiment() -> impl Strategy<Value = String> {
             }
             text += "]\nchain = [";
             for (i, (hops, exit)) in chains.iter().enumerate() {
-                // A service comes once in a chain.
+                // A service occurs once in a chain.
                 let mut once: Vec<usize> = Vec::new();
                 hops.iter().for_each(|hop| if !once.contains(hop) { once.push(*hop) });
                 let hops: Vec<String> = once.iter().map(|hop| format!("s{hop}")).collect();

@@ -110,7 +110,7 @@ fn start(folder: &Path, text: &str) -> Run {
     (kind.start)(&text, &wanted, OwnPolicies::default()).unwrap()
 }
 
-/// Everything that a run leaves behind but the host time that it took.
+/// All results of a run except its host time.
 fn results(run: &mut Run) -> String {
     let mut summary = run.summary();
     summary.as_object_mut().unwrap().remove("wall");
@@ -258,7 +258,7 @@ fn memory_of_every_level_is_read_and_written() {
         let map = gdb.monitor("memory");
         assert!(map.contains("0x10400000 to 0x104fffff  L1 of cluster 1\n"), "{map}");
         assert!(map.contains("program memory, read only"), "{map}");
-        // Of thread 9, the first of cluster 1, the own L1 has two addresses.
+        // For thread 9, the first of cluster 1, its own L1 has two addresses.
         assert_eq!(gdb.ask("Hg9"), "OK");
         for addr in [0x1048_0000, 0x1008_0000, 0x1c10_0000, 0x1c7f_fff0u32] {
             assert_eq!(gdb.ask(&format!("M{addr:x},3:aabbcc")), "OK", "{addr:#x}");
@@ -351,7 +351,7 @@ fn firmware_cores_are_big_endian_threads() {
             let pc = register(gdb, 37);
             let word = u32::from_be_bytes(gdb.read(pc, 4).try_into().unwrap());
             let text = isa::mips::disassemble(isa::mips::decode(word), pc);
-            // `lui` and `addiu` leave in the register what they say.
+            // `lui` and `addiu` set the register as expected.
             if let Some((r, value)) = before.take() {
                 assert_eq!(register(gdb, r), value, "before {text}");
             }

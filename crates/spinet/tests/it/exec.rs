@@ -128,7 +128,7 @@ fn memory_that_is_not_there_traps() {
             89abcdef
         "#]],
     );
-    // Nor is there anything where this one jumps to.
+    // This one jumps to an unmapped address.
     check(
         &[asm("jalr", 0, 0, 0, 0)],
         expect![[r#"

@@ -30,7 +30,7 @@ handler = "a"
 host_memory = { addr = 0x2000000000, size = 4096 }
 "#;
 
-/// Bytes put over others, a stretch taken out, and an end cut off.
+/// Overwrites bytes, removes a range, and truncates the end.
 type Edits = (Vec<(Index, u8)>, (Index, usize), Index);
 
 fn edits() -> impl Strategy<Value = Edits> {

@@ -1,4 +1,4 @@
-//! Networks of cards: what a user sees of a run.
+//! Networks of cards: the results of a run for a user.
 
 use crate::support;
 use expect_test::{Expect, expect};

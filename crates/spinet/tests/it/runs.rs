@@ -215,7 +215,7 @@ fn a_handler_that_counts_needs_a_reliable_network() {
     assert_eq!((network.reliable, network.in_order), (false, false));
     assert_eq!(u64::from(count), 400 - lost + duplicated);
     assert_eq!(summary.packets.packets_in, 400 - lost + duplicated);
-    // Each fault by its own draws: the same packets are lost without the others.
+    // Each fault has its own random stream: the same packets are lost without the other faults.
     let (_, alone) = tally("tally", "[faults]\nloss = 0.05");
     assert_eq!(alone.sources[0].network.lost, lost);
     // Another seed, other packets.
@@ -281,7 +281,7 @@ fn silent(test: &str, gap_s: u64, message: &str, more: &str) -> String {
 
 #[test]
 fn messages_of_a_capture_outlive_its_silence() {
-    // The last packet of a message that ends with `last` comes, however late.
+    // The last packet of a message that ends with `last` arrives, even if it is late.
     expect!["0 given up, 1 done, 1 completed"].assert_eq(&silent("silent_last", 1000, "all last", ""));
     expect!["0 given up, 1 done, 1 completed"].assert_eq(&silent("silent_count", 200, "all count 3", ""));
     expect![[r#"
@@ -330,7 +330,7 @@ fn host_memory_that_is_not_registered_is_out_of_reach() {
     let mut data = [0; 100];
     assert!(run.card.read_host(0x1000_0000_0000_0000, &mut data));
     assert_eq!(data, [0; 100]);
-    // The RTL's host takes what comes.
+    // The RTL's host takes all data at once.
     let rtl = out_of_reach.replace("traffic", "nic = 'pspin-rtl'\ntraffic");
     let summary = self::summary("iommu", &rtl);
     assert_eq!((summary.events.translation_fault, summary.output.host_write_bytes), (0, 3 * 108));
@@ -364,7 +364,7 @@ fn sources_must_be_compiled_first() {
 #[test]
 fn a_clock_of_any_ratio_is_exact_and_changes_nothing_but_the_time_of_a_cycle() {
     let of = |clock: &str| {
-        // As fast as they are taken: a time of arrival would be another cycle.
+        // As fast as possible: with arrival times, the cycle would differ.
         let experiment = format!(
             "program = 'nic.elf'\ntraffic = {{ source = 'udp:size=64,count=50', pacing = 'asap' }}\n\
              nic = {{ preset = 'pspin-rtl', set = ['clock_mhz={clock}'] }}\n[[context]]\nhandler = 'echo'\n"

@@ -39,7 +39,7 @@ pub struct Times {
     /// Its first byte was requested from the source, and its last byte came.
     pub requested: Cycle,
     pub received: Cycle,
-    /// Cycles in which the source could not be asked, because the assist's buffer was full.
+    /// Cycles in which the source got no requests, because the assist's buffer was full.
     pub full: Cycle,
     /// The sink acknowledged its last byte, and memory its checksum.
     pub stored: Cycle,

@@ -39,7 +39,7 @@ fn behind(widths: &[u8], at: u32) -> Option<(u32, Cycle)> {
     core.fetch_behind_access(&program, &lines)
 }
 
-/// A core at address 0 of this program, of which the first line alone is there.
+/// A core at address 0 of this program, of which only the first line is present.
 fn cold(text: &str) -> (Core, Program, First) {
     let code = testkit::text::assemble(0, text);
     let mut lines = First(PresentLines::new(code.len().div_ceil(16)));
@@ -47,7 +47,8 @@ fn cold(text: &str) -> (Core, Program, First) {
     (Core::new(Profile::Ri5cy, 0, 0), Program::new(Isa::RV32IMAC, 0, &code), lines)
 }
 
-/// Runs a core by `step` cycles at a time, its accesses granted at once, until it needs a line: that stop, and when.
+/// Runs a core in steps of `step` cycles, with accesses granted at once, until it needs a line; returns that stop and
+/// its time.
 fn run_in_steps(program: &Program, lines: &First, step: Cycle) -> (Stop, Cycle) {
     let (mut core, mut horizon) = (Core::new(Profile::Ri5cy, 0, 0), step);
     loop {
@@ -185,7 +186,7 @@ fn the_second_half_of_a_target_is_fetched_when_the_first_has_come() {
     assert_eq!((core.run(&program, &AllLines, 100), core.time()), (Stop::Yield, 11));
 }
 
-/// All lines are there, as far as they are looked at one by one.
+/// All lines are present, as far as they are checked one by one.
 struct AllLines;
 
 impl FetchLines for AllLines {
@@ -220,7 +221,7 @@ fn behind_an_event_load_a_jump_does_not_ask_for_its_target() {
     assert_eq!(core.run(&program, &lines, 100), Stop::Access);
     core.wait_for_access(&program, &lines);
     assert_eq!(core.fetch_behind_access(&program, &lines), None);
-    // The jump then takes two cycles, as if nothing had waited in front of it.
+    // The jump then takes two cycles, as if nothing before it had waited.
     core.complete(40, 0);
     assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Fetch(32), 42));
 }
@@ -333,7 +334,7 @@ fn an_instruction_that_empties_the_pipeline_lets_the_next_one_into_decode_only_t
     };
     assert_eq!(run("csrrs zero, mstatus, zero"), (Stop::Prefetch(16, 1), 2 + timing::CSR_FLUSH));
     assert_eq!(run("csrrs zero, mscratch, zero"), (Stop::Prefetch(16, 2), 2));
-    // It never gets there if fetch goes elsewhere.
+    // It never reaches decode if fetch continues elsewhere.
     assert_eq!(run("mret").0, Stop::Trap, "the second one, in user mode");
 }
 

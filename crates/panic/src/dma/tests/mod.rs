@@ -30,7 +30,7 @@ fn small() -> DmaParams {
     DmaParams { ring_slots: 4, prefetched: 4, rx_queues: 2, tx_queues: 3, ..preset.dma }
 }
 
-/// As `small`, over 16 lanes of PCIe 5.0 with round latencies.
+/// As `small`, over 16 lanes of PCIe 5.0 with simple latencies.
 fn packets() -> DmaParams {
     let chip: PanicParams =
         toml::from_str(include_str!("../../../../../presets/panic-asic.toml")).expect("the preset must be valid");

@@ -12,8 +12,8 @@ use testkit::{Bench, Log, bench};
 
 const L1_BYTES: u32 = 0x1_0000;
 
-/// Cycles from a request until L2's data arrive, as in the published machine: two cycles to L2 and three back, one of
-/// which is the channel's.
+/// Cycles from a request until L2's data arrive, as in the published machine: two cycles to L2, and three back
+/// including one of the channel.
 const L2_LATENCY: u64 = 4;
 
 /// The events to log, in addition to requests to L2 and finished transfers.
@@ -121,7 +121,7 @@ impl Component for Set {
     fn tick(&mut self, now: Cycle) -> Activity {
         while self.next < now {
             let has_ended = self.live(self.next);
-            assert!(!has_ended, "a transfer ends in a cycle in which something may show");
+            assert!(!has_ended, "a transfer ends in a cycle with visible effects");
         }
         if self.dma.is_busy() && self.live(now) {
             self.log.note(now, "done".to_owned());
@@ -209,7 +209,7 @@ fn beats_come_when_the_answer_says_also_if_there_is_one() {
     want.assert_eq(&answered(2));
 }
 
-/// Beats of which the memories say that they come later, before and behind the answer to their read.
+/// Beats that the memories report as late, before and after the answer to their read.
 #[test]
 fn a_late_beat_comes_a_cycle_later_and_those_behind_it_as_told() {
     let log = bench(100, |bench| {
@@ -233,8 +233,8 @@ fn a_late_beat_comes_a_cycle_later_and_those_behind_it_as_told() {
     .assert_eq(&log);
 }
 
-/// The other port takes a superbank in every cycle, so that L1 takes fewer beats than come. First the lanes and the register behind
-/// them fill. Then beats stay in the register in front of them, and the engine reports to L2 how many.
+/// The other port takes a superbank in every cycle, so that L1 takes fewer beats than arrive. First the lanes and the
+/// register behind them fill. Then beats stay in the register in front of them, and the engine reports to L2 how many.
 #[test]
 fn beats_that_the_lanes_do_not_take_are_held_and_told() {
     let log = bench(10_000, |bench| {

@@ -1,4 +1,4 @@
-//! Packets that find packet memory full. Packets have 64 bytes, so a memory of 256 bytes holds four.
+//! Packets that arrive while packet memory is full. Packets have 64 bytes, so a memory of 256 bytes holds four.
 
 use super::*;
 use crate::delivery::WhenFull;
@@ -26,7 +26,7 @@ fn check_fates(when_full: WhenFull, ring_bytes: u32, script: &str, feedback: &st
 fn fates(log: &str) -> BTreeMap<u64, Vec<String>> {
     let mut fates: BTreeMap<u64, Vec<String>> = BTreeMap::new();
     for line in log.lines() {
-        // A request as it leaves; a line of another kind has no number in one of the two places.
+        // A request that leaves; other lines lack one of the two numbers.
         if let Some((cycle, her)) = line.split_once(" her ")
             && let (Ok(cycle), Ok(packet)) =
                 (cycle.trim().parse::<u64>(), her.split(' ').next().unwrap_or_default().parse())
@@ -54,8 +54,9 @@ fn fates(log: &str) -> BTreeMap<u64, Vec<String>> {
     fates
 }
 
-/// Rules for all scripts: each packet is requested or dropped, and that once; counters agree with events; a packet of one beat is
-/// written to L2 one cycle after it was stored, and a request follows four cycles later, or five behind the request that kills a message.
+/// Rules for all scripts: each packet is requested or dropped, exactly once; counters agree with events; a packet of
+/// one beat is written to L2 one cycle after it was stored, and a request follows four cycles later, or five after the
+/// request that kills a message.
 fn check_rules(log: &str, fates: &BTreeMap<u64, Vec<String>>) {
     let counter = |name: &str| {
         let lines = log.lines().filter_map(|line| line.strip_prefix("inbound.")?.strip_prefix(name)?.rsplit_once(' '));

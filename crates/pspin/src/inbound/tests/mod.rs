@@ -10,8 +10,8 @@ use testkit::bench;
 
 mod full;
 
-/// `bytes` or `bytes@earliest`, with `+gap` behind and `!` for the last of a message; in front `message:`, which is 3 if not
-/// given, with `^` for the first of a message, and `e` for a packet that can be marked.
+/// `bytes` or `bytes@earliest`, followed by `+gap`, and by `!` for the last of a message; the prefix `message:`, by
+/// default 3, with `^` for the first of a message, and `e` for a packet that can be marked.
 fn arrivals(script: &str, delivery: Delivery) -> Vec<Arrival> {
     let context = Rc::new(Context { delivery, ..Context::clone(&context("p")) });
     let number = |text: &str| text.parse::<u64>().expect("a number");
@@ -263,7 +263,7 @@ fn what_never_fits_is_dropped() {
 
 #[test]
 fn the_end_of_a_message_is_told_although_its_last_packet_is_dropped() {
-    // The packet before it is here still: its request says so. Then that has gone.
+    // The previous packet is still here: its request reports that. Then that packet has gone.
     check(
         32_768,
         "64 40000! 64@30 40000@60!",
@@ -303,7 +303,7 @@ fn a_source_that_had_nothing_is_asked_again_when_there_may_be_more() {
             nhi: NhiMaster::new(NhiMap::l2(&params()), TestMemory::add(bench, "l2", 3), Vec::new()),
             addresses: bench.output("address", 4, |_| true, |_| String::new()),
         };
-        // Nothing before cycle 60, though it is asked before.
+        // Nothing happens before cycle 60, although it is called before.
         struct Late(std::vec::IntoIter<Arrival>);
         impl PacketSource for Late {
             fn next(&mut self, now: Cycle) -> Option<Arrival> {

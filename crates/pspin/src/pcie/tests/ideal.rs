@@ -40,7 +40,8 @@ fn a_beat_a_cycle_and_bursts_stay_together() {
 
 #[test]
 fn one_burst_at_a_time_leaves_whole_and_waits_for_its_response() {
-    // All beats of the first burst are here in cycle 20. The other initiator's beat, here since cycle 12, leaves after the response.
+    // All beats of the first burst have arrived in cycle 20. The other initiator's beat arrived in cycle 12 and leaves
+    // after the response.
     let writes: [&[_]; 2] = [&[(11, 0, 64, false), (20, 64, 64, true)], &[(12, 4096, 8, true)]];
     let slow = PcieParams { latency_cycles: 10, ..params().pcie };
     let way = Way { one_burst: true, ..Way::over(slow) };
@@ -73,8 +74,9 @@ fn one_burst_at_a_time_leaves_whole_and_waits_for_its_response() {
 
 #[test]
 fn data_pass_in_the_order_of_addresses() {
-    // The second's only beat is here long before those of the first, whose address came before; and the third and the fourth
-    // of the first wait until one of two before them is answered, and what is behind them waits with them.
+    // The only beat of the second initiator arrives long before the beats of the first, whose address came earlier. The
+    // third and fourth burst of the first wait until one of the two before them is answered, and later bursts wait with
+    // them.
     let writes: [&[_]; 2] = [
         &[(20, 0, 64, false), (21, 64, 64, true), (22, 128, 64, true), (23, 192, 64, true), (24, 256, 64, true)],
         &[(12, 4096, 8, true), (13, 8192, 8, true)],

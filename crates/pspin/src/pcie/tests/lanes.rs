@@ -191,14 +191,14 @@ fn peak_rates_are_those_of_the_formula() {
     for payload in [64u32, 256, 512] {
         let params = link(|link| link.max_payload_bytes = payload);
         let n = u64::from(payload / 64);
-        // Two bursts of one initiator are under way at most, which is too few for such short ones.
+        // At most two bursts of an initiator are in flight, which is too few for such short bursts.
         let of = |from: u64| (0..2048 / n).filter(move |i| i % 2 == from);
         let [one, other] = [0, 1].map(|from| of(from).flat_map(|i| burst(10 + i * n, 4096 * i, n)).collect::<Vec<_>>());
         let log = Way::over(params).run([&one, &other], &[]);
         let (found, want) = (gbps(&log, "host_written"), line * f64::from(payload) / f64::from(payload + 24));
         assert!((found / want - 1.0).abs() < 0.01, "{payload}: {found} {want}");
     }
-    // Two of them are under way at most, which is too few for a long way.
+    // At most two of them are in flight, which is too few for a long path.
     let near = |link: &mut LinkParams| (link.latency_cycles, link.host_read_cycles) = (10, 10);
     let reads: Vec<_> = (0..64).map(|i| (10 + i, 4096 * i, 4096)).collect();
     let log = Way::over(link(near)).run([&[], &[]], &reads);

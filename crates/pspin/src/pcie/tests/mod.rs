@@ -1,4 +1,4 @@
-//! Two initiators of scripted accesses in front of a host that notes what reaches it.
+//! Two initiators of scripted accesses in front of a host that records what reaches it.
 
 use super::*;
 use crate::host_link::{HostBurst, HostRead, HostWrite, Issuer};
@@ -15,7 +15,7 @@ mod translation;
 
 const ISSUER: Issuer = Issuer { packet: PacketId(9), context: 1 };
 
-/// A beat of a write: cycle, address, bytes, whether it is its burst's last.
+/// A beat of a write: cycle, address, bytes, and true for the last beat of its burst.
 type Beat = (Cycle, u64, usize, bool);
 /// A read: cycle, address, bytes.
 type Read = (Cycle, u64, u32);

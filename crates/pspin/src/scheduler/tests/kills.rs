@@ -27,7 +27,7 @@ fn a_killed_message_leaves_and_the_one_behind_it_stays() {
             scheduler.given_task_cycles 126
         "#]],
     );
-    // Killed behind another message on the same queue: that one is not touched.
+    // The killed message is behind another one in the same queue, which is not affected.
     check(
         scene,
         "hpc",
@@ -82,7 +82,8 @@ fn a_message_whose_last_packet_was_dropped_ends_with_the_one_before_it() {
             scheduler.given_task_cycles 84
         "#]],
     );
-    // All of it has left the queue: nothing is there for a completion handler, and none is asked for.
+    // All packets of the message have left the queue: no packet is left for a completion handler, and none is
+    // requested.
     check(
         USUAL,
         "p",
@@ -118,7 +119,7 @@ fn a_message_whose_last_packet_was_dropped_ends_with_the_one_before_it() {
             scheduler.given_task_cycles 36
         "#]],
     );
-    // Nothing of it ever came.
+    // No packet of it ever arrived.
     check(
         USUAL,
         "p",

@@ -16,7 +16,8 @@ mod order;
 mod tenants;
 mod timeouts;
 
-/// A cluster that ends each task `delay` cycles after it saw it, and tasks of tenant 1 after `slowdown` times as many.
+/// A cluster that ends each task `delay` cycles after it saw it, and tasks of tenant 1 after `slowdown` times this
+/// number.
 struct Cluster {
     position: usize,
     delay: u64,
@@ -162,14 +163,15 @@ fn set(bench: &mut Bench, scene: Scene, handlers: &str, hers: &str) {
     bench.log_counters();
 }
 
-/// The usual scene with another way of delivery.
+/// The usual scene with other delivery options.
 fn delivery(change: impl FnOnce(&mut Delivery)) -> Scene {
     let mut delivery = RTL;
     change(&mut delivery);
     Scene { delivery, ..USUAL }
 }
 
-/// Requests are `cycle:msgid`, with `!` behind the last of a message; `handlers` has h, p, c for those there are.
+/// Requests are `cycle:msgid`, with `!` behind the last of a message; `handlers` has h, p and c for the handlers that
+/// exist.
 fn check(scene: Scene, handlers: &str, hers: &str, want: Expect) {
     want.assert_eq(&bench(2_000, |bench| set(bench, scene, handlers, hers)));
 }

@@ -1,4 +1,4 @@
-//! In which order handlers run, and where.
+//! The order in which handlers run, and their clusters.
 
 use super::*;
 

@@ -160,7 +160,8 @@ fn backlogged_tenants_get_tasks_by_weight() {
             let ones = order[36..].iter().sum::<usize>() as f64;
             assert!((ones - part * 84.0).abs() <= 6.0, "{weights:?}: {ones} of 84");
         }
-        // BVT makes good for the first 36, so it may be ahead or behind by what clusters hold, and not by more.
+        // BVT compensates for the first 36, so the tenant may be ahead or behind by the capacity of the clusters, but
+        // not by more.
         let ones = bvt.iter().sum::<usize>() as f64;
         assert!((ones - part * 120.0).abs() <= 36.0, "{weights:?}: {ones} of 120");
     }
@@ -192,8 +193,8 @@ fn no_schedule_leaves_clusters_idle_while_a_tenant_waits() {
 
 #[test]
 fn the_limit_holds_a_tenant_that_came_first() {
-    // Tenant 0 fills all places before tenant 1 comes. From then on each end of a task goes to tenant 1, until it has
-    // its half.
+    // Tenant 0 fills all places before tenant 1 comes. From then on each finished task gives its place to tenant 1,
+    // until that has its half.
     let packets: Vec<_> =
         (0..150).map(|i| format!("{}:5", 10 + i)).chain((0..60).map(|i| format!("{}:105", 300 + i))).collect();
     let scene = Scene { shared_cells: 512, max_tasks: 9, turns: true, delay: 400, schedule: Schedule::Wlbvt, ..USUAL };

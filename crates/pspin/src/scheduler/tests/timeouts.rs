@@ -5,7 +5,8 @@ use super::*;
 #[test]
 fn a_message_that_stops_is_given_up_a_cycle_after_its_threshold() {
     let scene = delivery(|delivery| delivery.timeout_cycles = 60);
-    // The second is taken 61 cycles after the first, just in time; no third is taken 61 cycles after it.
+    // The second packet is taken 61 cycles after the first, just in time; no third packet is taken within 61 cycles
+    // after it.
     check(
         scene,
         "hpc",
@@ -24,7 +25,7 @@ fn a_message_that_stops_is_given_up_a_cycle_after_its_threshold() {
             scheduler.given_task_cycles 36
         "#]],
     );
-    // A cycle later it is too late: what comes is another message.
+    // A cycle later is too late: the packet begins another message.
     check(
         scene,
         "hpc",

@@ -1,4 +1,4 @@
-//! Drives the model as PsPIN's generic driver drives the RTL, and measures what it measures.
+//! Drives the model as PsPIN's generic driver drives the RTL, and measures the same quantities.
 
 use super::measured::Boot;
 use super::{Card, Seen, context, image, packet, published, simulate};
@@ -33,16 +33,16 @@ pub struct Conditions {
     /// Cycles behind the last packet of a message [-l].
     #[serde(default)]
     pub last_delay: u64,
-    /// Packets of the messages come in turn; else messages come one behind the other.
+    /// If true, packets of the messages alternate; otherwise messages follow each other.
     #[serde(default)]
     pub interleaved: bool,
-    /// Messages are numbered 0, 1, 2 and so on, as interleaved ones are; else 0, 2, 4 and so on.
+    /// If true, messages are numbered 0, 1, 2 and so on, like interleaved ones; otherwise 0, 2, 4 and so on.
     #[serde(default)]
     pub consecutive_ids: bool,
     /// Host memory begins at a page.
     #[serde(default)]
     pub host_aligned: bool,
-    /// The state that boot code left before the first packet; else that of the boot code of `tests/rtl`.
+    /// The state that boot code left before the first packet; by default, that of the boot code of `tests/rtl`.
     #[serde(skip)]
     pub boot: Option<Boot>,
     /// Another program than one of `tests/rtl`.
@@ -86,7 +86,7 @@ pub struct Packet {
     pub copied: u64,
     pub assigned: u64,
     pub core: u64,
-    /// The nop before the payload handler, and the one behind it, leave decode.
+    /// Cycles in which the nops before and after the payload handler leave decode.
     pub started: u64,
     pub ended: u64,
     pub doorbell_granted: u64,
@@ -118,7 +118,7 @@ pub struct Driven {
     pub seen: Seen,
     /// Those that were not lost, in order of arrival.
     pub packets: Vec<Packet>,
-    /// When feedbacks came, in order.
+    /// Cycles of the feedbacks, in order.
     pub feedbacks: Vec<u64>,
     bytes: usize,
 }
@@ -154,8 +154,8 @@ const BOOTED: u64 = 2_000;
 /// begins at the same bank.
 const STACK_WORDS: [u32; 6] = [0x3C0, 0x3C4, 0x3C8, 0x3CC, 0x3D8, 0x3DC];
 
-/// Brings the arbiters into the state in which the boot code of measured programs left them. There each core also wrote a word of its
-/// own from the beginning of L1 on.
+/// Sets the arbiters to the state in which the boot code of measured programs left them. There each core also wrote its
+/// own word, from the beginning of L1 on.
 fn leave(boot: &Boot, nic: &mut Pspin) {
     for ((cluster, &grants), stacks) in (0..).zip(&boot.fetch_grants).zip(&boot.stacks) {
         nic.set_fetch_grants(cluster, grants);
@@ -270,8 +270,8 @@ impl Driven {
         self.host("host_written", |bytes| bytes)
     }
 
-    /// Gbit/s of all beats read from the host, as the RTL's model of the host counts them (`AXISlave.hpp`, get_next_r_beat): each as 64
-    /// bytes, however few are asked for.
+    /// Gbit/s of all beats read from the host, as the RTL's model of the host counts them (`AXISlave.hpp`,
+    /// get_next_r_beat): each as 64 bytes, even if fewer are requested.
     pub fn read(&self) -> f64 {
         self.host("host_read", |_| 64)
     }

@@ -98,7 +98,7 @@ pub struct Run {
     pub events: BTreeMap<String, Vec<u64>>,
 }
 
-/// Rows that are outside their tolerance, and why.
+/// Rows that are outside their tolerance, and the reasons.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Misses {
@@ -114,7 +114,7 @@ pub struct Miss {
 }
 
 impl Misses {
-    /// Those that still miss, as the file has them.
+    /// Rows that still miss, as in the file.
     pub fn without_stale(&self, outside: &BTreeSet<String>) -> String {
         let mut text =
             String::from("# Rows that are outside their tolerance, and why. A row is named section | run | figure.\n");
@@ -153,7 +153,7 @@ pub fn measured() -> Measured {
 }
 
 pub fn misses() -> Misses {
-    // Read when it is asked for: `make fidelity` writes it, then the pages.
+    // Read on demand: `make fidelity` writes it, then the pages.
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/rtl/misses.toml"));
     toml::from_str(&text.expect("the misses are committed")).expect("the misses are well formed")
 }

@@ -1,4 +1,4 @@
-//! Runs a program on the published machine and keeps everything that comes of it.
+//! Runs a program on the published machine and keeps all results.
 #![allow(dead_code, reason = "each of the programs that share this file uses a part of it")]
 
 pub mod driver;
@@ -33,7 +33,7 @@ pub struct Load {
     pub messages: u64,
     /// Where the context's host memory begins.
     pub host: u64,
-    /// The way to the host is that of `presets/pspin.toml`: PCIe in packets behind an IOMMU, where the context's first
+    /// The path to the host is that of `presets/pspin.toml`: PCIe in packets behind an IOMMU, where the context's first
     /// 16 MiB are registered.
     pub is_paper_host: bool,
     /// The card makes the mistakes of the RTL.
@@ -62,17 +62,17 @@ impl Load {
 }
 
 /// One event: cycle, component, name, values.
-pub type Told = (u64, String, &'static str, Vec<u64>);
+pub type TracedEvent = (u64, String, &'static str, Vec<u64>);
 
-/// All that came of a run.
+/// Everything that a run produced.
 pub struct Seen {
     pub outcome: Outcome,
     pub done: Vec<PacketDone>,
     pub sent: Vec<Departure>,
     /// Messages to the host, with their cycles.
-    pub told: Vec<(u64, HostEvent)>,
+    pub host_events: Vec<(u64, HostEvent)>,
     pub host: BTreeMap<u64, u8>,
-    pub events: Vec<Told>,
+    pub events: Vec<TracedEvent>,
     pub counters: Vec<(String, u64)>,
     /// States of the cores at the end.
     pub cores: Vec<CoreState>,
@@ -88,11 +88,11 @@ impl Seen {
         self.counters.iter().filter(|(name, _)| name.ends_with(end)).map(|(_, total)| total).sum()
     }
 
-    pub fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Told> {
-        self.events.iter().filter(move |told| told.2 == name)
+    pub fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a TracedEvent> {
+        self.events.iter().filter(move |event| event.2 == name)
     }
 
-    /// The word of the program at an address, or what there is of it.
+    /// The word of the program at an address, or the part of it that exists.
     pub fn word(&self, pc: u32) -> u32 {
         let at = (pc - 0x1d00_0000) as usize;
         u32::from_le_bytes([0, 1, 2, 3].map(|i| self.image.program.get(at + i).copied().unwrap_or(0)))
@@ -100,12 +100,12 @@ impl Seen {
 
     /// Everything as text, to compare runs by.
     pub fn digest(&self) -> String {
-        let (done, sent, host, told) = (&self.done, &self.sent, &self.host, &self.told);
-        format!("{done:?}\n{sent:?}\n{host:?}\n{told:?}\n{:?}\n{:?}", self.sorted_events(), self.counters)
+        let (done, sent, host, host_events) = (&self.done, &self.sent, &self.host, &self.host_events);
+        format!("{done:?}\n{sent:?}\n{host:?}\n{host_events:?}\n{:?}\n{:?}", self.sorted_events(), self.counters)
     }
 
-    /// Events of one cycle come in the order in which components are ticked, which means nothing.
-    fn sorted_events(&self) -> Vec<Told> {
+    /// Events of one cycle are in the order in which components are ticked, which has no meaning.
+    fn sorted_events(&self) -> Vec<TracedEvent> {
         let mut events = self.events.clone();
         events.sort();
         events
@@ -115,12 +115,12 @@ impl Seen {
 /// State that the NIC's boundary and the test share.
 type Shared<T> = Rc<RefCell<T>>;
 
-struct Keep(Shared<Vec<Told>>);
+struct Keep(Shared<Vec<TracedEvent>>);
 
 impl Sink for Keep {
     fn event(&mut self, event: &Event) {
-        let told = (event.at().ns(), event.source.to_owned(), event.kind.name, event.values.to_vec());
-        self.0.borrow_mut().push(told);
+        let event = (event.at().ns(), event.source.to_owned(), event.kind.name, event.values.to_vec());
+        self.0.borrow_mut().push(event);
     }
 }
 
@@ -183,7 +183,7 @@ pub fn run(load: Load) -> Seen {
     run_after(load, |_| {})
 }
 
-/// The same after what `host` does to the NIC, which may run it a while.
+/// The same after `host` has acted on the NIC; it may also simulate it.
 pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
     let path = format!("{}/tests/elf/{}.elf", env!("CARGO_MANIFEST_DIR"), load.program);
     let elf = std::fs::read(&path).expect("a program that is committed");
@@ -261,7 +261,7 @@ pub fn context([header, payload, completion]: [Region; 3], host_mem_addr: u64) -
     })
 }
 
-/// The card that packets come to.
+/// The card that receives the packets.
 pub struct Card {
     pub params: PspinParams,
     pub tables: PageTables,
@@ -280,16 +280,18 @@ pub fn simulate(
 ) -> Seen {
     let Card { params, tables, mode } = card;
     let (done, sent) = (Shared::<Vec<PacketDone>>::default(), Shared::<Vec<Departure>>::default());
-    let (host, events) = (Shared::<BTreeMap<u64, u8>>::default(), Shared::<Vec<Told>>::default());
-    let told = Shared::<Vec<(u64, HostEvent)>>::default();
-    let (done_here, sent_here, told_here) = (done.clone(), sent.clone(), told.clone());
+    let (host, events) = (Shared::<BTreeMap<u64, u8>>::default(), Shared::<Vec<TracedEvent>>::default());
+    let host_events = Shared::<Vec<(u64, HostEvent)>>::default();
+    let (done_here, sent_here, host_events_here) = (done.clone(), sent.clone(), host_events.clone());
     let boundary = Boundary {
         source: Box::new(source),
         completions: Box::new(move |packet: PacketDone| done_here.borrow_mut().push(packet)),
         egress: Box::new(move |departure: Departure| sent_here.borrow_mut().push(departure)),
         host: Box::new(Host(host.clone())),
         page_tables: Rc::new(RefCell::new(tables)),
-        events: Box::new(move |at: u64, _context: u32, event: &HostEvent| told_here.borrow_mut().push((at, *event))),
+        events: Box::new(move |at: u64, _context: u32, event: &HostEvent| {
+            host_events_here.borrow_mut().push((at, *event))
+        }),
         console: Rc::new(RefCell::new(Silent)),
         policies: Default::default(),
     };
@@ -308,7 +310,7 @@ pub fn simulate(
         outcome,
         done: Rc::into_inner(done).expect(take).into_inner(),
         sent: Rc::into_inner(sent).expect(take).into_inner(),
-        told: Rc::into_inner(told).expect(take).into_inner(),
+        host_events: Rc::into_inner(host_events).expect(take).into_inner(),
         host: Rc::into_inner(host).expect(take).into_inner(),
         events: Rc::into_inner(events).expect(take).into_inner(),
         counters,

@@ -8,10 +8,10 @@ use std::fmt::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How far the model may be off.
+/// Tolerance of the model.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Tolerance {
-    /// To the cycle; a mean, to half the last decimal that it was measured with.
+    /// Exact to the cycle; a mean, to half of its last measured decimal.
     Exact,
     Percent(f64),
 }
@@ -217,12 +217,12 @@ fn lists(table: &mut Table, run: &Run, driven: &Driven) {
     }
 }
 
-/// When core 0's doorbells leave decode: a cycle before they are granted.
+/// Cycles in which core 0's doorbells leave decode: a cycle before they are granted.
 fn doorbells(seen: &Seen) -> Vec<u64> {
     seen.named("handler_end").map(|&(cycle, ..)| cycle - 1).collect()
 }
 
-/// When the instruction behind the jump that follows the doorbell leaves decode.
+/// Cycles in which the instruction after the jump that follows the doorbell leaves decode.
 fn next_read(seen: &Seen, doorbell: u64) -> u64 {
     let at = seen.log.iter().position(|&(cycle, _)| cycle == doorbell).expect("core 0 rings it");
     seen.log[at + 2].0
@@ -251,7 +251,7 @@ fn one_core(sections: &[CoreSection]) -> Vec<Row> {
             .map(|(cycle, _)| cycle)
             .skip(usize::from(*number == 17)) // Sets the loop's count.
             .collect();
-        // Behind the accesses of DMA and command sections is what the next section needs.
+        // After the accesses of DMA and command sections follow those that the next section needs.
         offsets.truncate(warm.len());
         table.list("warm", warm, &offsets, Exact);
         if let Some(cold) = cold {
@@ -284,7 +284,7 @@ pub fn instructions(seen: &Seen, number: u32, last: bool) -> Vec<(u64, String)> 
         .collect()
 }
 
-/// Transfers of the cluster's DMA. Polls come every 6 cycles; the programs have them at every phase.
+/// Transfers of the cluster's DMA. Polls happen every 6 cycles; the programs have them at every phase.
 fn transfers(sizes: &[Transfer]) -> Vec<Row> {
     let programs: Vec<Seen> = (0..6).map(|space| alone(&format!("dma_{space}")).seen).collect();
     let took = |number: u32| {

@@ -1,4 +1,4 @@
-//! Contexts, tenants, and what is done to them during a run.
+//! Contexts, tenants, and changes of them during a run.
 
 use super::{check, check_context};
 use expect_test::{Expect, expect};
@@ -138,7 +138,7 @@ fn what_would_be_mistaken_for_something_else() {
     check_context(
         "handler = 'echo'\n[[context]]\nhandler = 'echo'\n[[context]]\nname = 'context 1'\nhandler = 'store'",
         expect![
-            "t.toml: line 5: `context 1` is the name of one context, and what reports call another that has no name of its own, must be another, or the other needs one"
+            "t.toml: line 5: `context 1` is the name of one context and the default name of another, must be unique: choose another name, or name the other context"
         ],
     );
 }

@@ -83,11 +83,11 @@ fn files_that_are_no_programs() {
     );
 }
 
-/// Fields of the header: where each table is, and how many rows it has.
+/// Fields of the header: offset and number of rows of each table.
 const SEGMENTS: (usize, usize) = (28, 44);
 const SECTIONS: (usize, usize) = (32, 48);
 
-/// A good file with `data` behind it and then another table; `rows` makes its rows, given where `data` is.
+/// A valid file, followed by `data` and another table; `rows` makes the table's rows from the offset of `data`.
 fn with_table(field: (usize, usize), data: &[u8], rows: impl Fn(u32) -> Vec<[u32; 10]>) -> Vec<u8> {
     with_another_table(support::nic_program(), field, data, rows)
 }

@@ -160,9 +160,9 @@ fn a_tenant_has_what_it_was_given_and_no_more() {
         packets out of order: error: packet 1 arrives after 4000 ps, must not arrive before the one before, 5000 ps
         no early packet: error: delivery.early_packets is 0, must be 1 to 65536
         nothing: error: bytes is 0, must be 1 or more
-        all there is: error: handler memory: 4194304 bytes are asked for, the largest free part has 4194176
+        all there is: error: handler memory: 4194304 bytes are requested, the largest free part has 4194176
         the rest: memory 3
-        one more byte: error: handler memory: 1 bytes are asked for, the largest free part has 0
+        one more byte: error: handler memory: 1 bytes are requested, the largest free part has 0
         code where code is: error: tenant.elf: in program memory it takes 0x1d001100 to 0x1d001433, of which 0x1d001100 is taken; link it at 0x1d001340, where 27840 bytes are free
         code over the runtime: error: tenant.elf: in program memory it takes 0x1d000000 to 0x1d000333, of which 0x1d000080 is taken; link it at 0x1d001340, where 27840 bytes are free
         no such handler: error: tenant.elf: handler is `ecko`, must be one of the program's: a function `ecko_hh`, `ecko_ph` or `ecko_th`; did you mean `echo`?
@@ -215,7 +215,7 @@ fn a_program_with_bytes_for_l1_is_refused() {
         let free = driver.capabilities().program_memory;
         driver.load(a, handlers(0x1d00_1000)).unwrap();
         driver.run_until(driver.now() + 2000);
-        assert!(driver.capabilities().program_memory.free < free.free, "what was refused has taken nothing");
+        assert!(driver.capabilities().program_memory.free < free.free, "refused calls have taken nothing");
     }
     expect![[r#"
         pspin, 0x10000400: error: spy.elf: section  is at 0x10000400 to 0x10000403, must be within program memory (0x1d000000 to 0x1d007fff) or handler memory (0x1c000000 to 0x1c3fffff)

@@ -1,4 +1,4 @@
-//! Rules that come and go while packets come.
+//! Rules that are installed and removed while packets arrive.
 
 use super::{card, echoing};
 use crate::support;
@@ -20,9 +20,9 @@ enum Act {
     Remove(usize, Remaining),
 }
 
-/// Forty packets to port 7, one each 50 cycles from cycle 3000 on, by turns from four source ports, and two tenants that send
-/// back what they get. For each packet the tenant that got it, `.` for none and `x` for a drop; then both tenants'
-/// events of messages that did not end normally.
+/// Forty packets to port 7, one every 50 cycles from cycle 3000 on, from four source ports in turn, and two tenants
+/// that send back their packets. For each packet the tenant that got it, `.` for none and `x` for a drop; then both
+/// tenants' events of messages that did not end normally.
 fn scene(mode: Mode, slice: u64, acts: &[(u64, Act)]) -> String {
     let mut driver = card();
     driver.set_mode(mode);

@@ -34,12 +34,13 @@ fn boot(set: &[&str], own: OwnSharing) -> Result<Driver, String> {
     Driver::boot_with(&params, runtime, 1, own).map_err(|error| error.to_string())
 }
 
-/// Units tell tenants apart and take one part at a time, and the four clusters take 36 tasks; further ones wait for the policy.
+/// Units distinguish tenants and take one part at a time. The four clusters take 36 tasks; further tasks wait for the
+/// policy.
 const BY_TENANT: [&str; 3] =
     ["sharing.io_schedule=round_robin", "commands.in_flight_per_unit=1", "scheduler.max_tasks_per_cluster=9"];
 
-/// Forty packets to each of the tenants `a` and `b`, which send them back, where `first` goes first at `part`. The mean place of `a`'s
-/// packets among all that left, how often the policy was asked, and the digest.
+/// Forty packets to each of the tenants `a` and `b`, which send them back, where `first` goes first at `part`. The mean
+/// position of `a`'s packets among all sent ones, the number of calls of the policy, and the digest.
 fn run(part: &str, first: &'static str) -> (f64, u32, String) {
     let (names, asked) = (TenantNames::default(), Rc::new(Cell::new(0)));
     let policy = First { name: first, names: names.clone(), asked: asked.clone() };

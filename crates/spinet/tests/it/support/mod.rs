@@ -108,7 +108,7 @@ pub fn runtime() -> Vec<u8> {
     elf(0x1d00_0080, &[(0x1d00_0080, &boot())], &[("_start", 0x1d00_0080)])
 }
 
-/// Its handlers alone, `echo_ph` at `addr` and the others behind it, for a card that has a runtime.
+/// Its handlers alone, `echo_ph` at `addr` and the others behind it, for a card that already has a runtime.
 pub fn handlers_at(addr: u32) -> Vec<u8> {
     program(None, addr)
 }

@@ -18,7 +18,7 @@ use std::time::Duration;
 use wire::capture::CaptureReader;
 
 const FIRMWARE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/elf/tigon2.bin");
-/// A host that does not clear what the firmware leaves alone starts in a tenth of the time.
+/// Without clearing memory that the firmware does not use, a host starts in a tenth of the time.
 const QUICK: &str = "host.clear_end=0x8000";
 
 fn setup(traffic: &str, send: &str, limit: &str) -> Setup {

@@ -148,8 +148,8 @@ impl Movement {
         let room = LANE_BYTES - fullest;
         let soonest = self.coming.get(room as usize).map_or(Cycle::MAX, |&at| at.max(now + 1));
         if !is_clearing && self.n_uneven == 0 && self.at_l1.is_empty() && !self.requests_read {
-            // L1 grants the only request of its port in the second cycle at the latest, so that of the beats behind the lanes' input
-            // one leaves in two cycles. A lane is full only while the places behind the lanes are full, too.
+            // L1 grants the only request of its port in the second cycle at the latest, so one of the beats behind the
+            // lanes' input leaves in two cycles. A lane is full only while the places behind the lanes are full, too.
             let n = fullest + self.leaving + u32::from(self.requests_write);
             return soonest.max(now + Cycle::from(2 * (LANE_BYTES + REGISTER).saturating_sub(n)).saturating_sub(1));
         }
