@@ -3,7 +3,7 @@
 """Make the captures in this folder: real Linux hosts, real programs, one cable.
 
 Two network namespaces, `client` and `server`, are joined by a veth pair. Each function below runs one application
-between them while tcpdump records what passes the server's end. Checksums are computed by the hosts, not left to a
+between them while tcpdump records the packets at the server's end. Checksums are computed by the hosts, not left to a
 NIC that is not there. Addresses are fixed; ports, sequence numbers and times are the kernel's and differ from run to
 run.
 
@@ -56,14 +56,14 @@ def running(*command: str, until: Callable[[], bool], cwd: Path | None = None) -
 
 
 def listening(port: int, *, udp: bool = False) -> Callable[[], bool]:
-    """Does a program of the server listen on this port?"""
+    """Returns true if a program of the server listens on this port."""
     command = on(SERVER, "ss", "-Hln", "-u" if udp else "-t", f"sport = :{port}")
     return lambda: bool(subprocess.run(command, check=True, capture_output=True).stdout.strip())
 
 
 @contextlib.contextmanager
 def two_hosts() -> Iterator[None]:
-    """Two hosts on one cable, without offloads and without chatter of their own."""
+    """Two hosts on one cable, without offloads and without their own background packets."""
     try:
         for host in (CLIENT, SERVER):
             run("ip", "netns", "add", host)

@@ -195,7 +195,8 @@ def _drops(schemas: dict[str, Any]) -> Iterator[str]:
 
 def _tables(schema: Schema, titles: dict[str, str], *, has_top: bool = True) -> Iterator[str]:
     """The table of the whole summary, then one for each key that has keys; `titles` are the titles of definitions that
-    have a table."""
+    have a table.
+    """
     named: dict[str, Schema] = schema.get("$defs", {})
     if has_top:
         yield from _keys(schema, titles, "")

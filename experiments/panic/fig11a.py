@@ -42,7 +42,7 @@ def claims(results: Results) -> Iterator[Claim]:
     """Rates of the tenants."""
     sent = results.value("phase 3", "IPSec, sent")
     yield Claim(
-        text="IPSec receives everything that it sends in every phase, and video gets the remaining rate of decryption (7.6)",
+        text="IPSec receives everything that it sends in every phase, video the rest of decryption (7.6)",
         holds=all(
             abs(results.value(p, "IPSec") - results.value(p, "IPSec, sent")) < 1
             and abs(min(results.value(p, "video, sent"), 64 - results.value(p, "IPSec")) - results.value(p, "video"))

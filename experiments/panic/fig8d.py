@@ -31,8 +31,8 @@ SIZE = 1500
 
 FULL = (
     "Near load 1 units are hardly ever idle, and times that vary by 40 % to each side make a queue that grows with the "
-    "length of the run. The paper does not define load, or what varies by 40 %. The published bench uses this name for
-    offsets within a quarter; with these, the tail stays under 800 ns up to a load of 0.98 (last statement)."
+    "length of the run. The paper does not define load, or what varies by 40 %. The published bench uses this name for "
+    "offsets within a quarter; with these, the tail stays under 800 ns up to a load of 0.98 (last statement)."
 )
 
 

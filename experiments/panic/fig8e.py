@@ -88,7 +88,7 @@ def claims(results: Results) -> Iterator[Claim]:
     )
     pairs = [[results.value(f"{size} B{how}", "throughput") for how in ("", ", no push")] for size in SIZES]
     yield Claim(
-        text="Detours do not cost throughput (7.2): within 2 % of the rate at which all packets return; full rate at MTU",
+        text="Detours do not cost throughput (7.2): within 2 % of the rate if all packets return; full rate at MTU",
         holds=all(push >= 0.98 * no for push, no in pairs) and pairs[-1][0] > 98,
         miss=ROUND,
         found=f"{min(push / no for push, no in pairs):.2f} to {max(push / no for push, no in pairs):.2f} times; "

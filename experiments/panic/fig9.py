@@ -61,7 +61,7 @@ def claims(results: Results) -> Iterator[Claim]:
     """The knee."""
     full, short = (results.value(f"N = 3, X = {x}", "throughput") for x in (70, 90))
     yield Claim(
-        text="Without push, three units of 70 Gbit/s work at full speed (210 < 256 Gbit/s), but three of 90 do not (7.2)",
+        text="Without push three units of 70 Gbit/s work at full speed (210 < 256 Gbit/s), three of 90 do not (7.2)",
         holds=full > 0.98 * 70 and short < 0.95 * 90,
         found=f"{full:.1f} and {short:.1f} Gbit/s",
     )

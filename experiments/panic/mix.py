@@ -125,7 +125,8 @@ def points(n_phases: int) -> list[Point]:
 
 def measure(result: Result, *, first: int, n: int) -> dict[str, float]:
     """For each kind and interval: rates sent and received in Gbit/s, and drops among the packets that arrived in the
-    interval."""
+    interval.
+    """
     span = first * INTERVAL_NS, (first + n) * INTERVAL_NS
     found: dict[str, float] = {}
     for kind in KINDS:

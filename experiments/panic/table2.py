@@ -150,7 +150,8 @@ def received(result: Result, tenant: str) -> float:
 
 def served(result: Result, tenant: str) -> float:
     """Rate in Gbit/s of packets whose chain was served; visits of a manycore's cores do not count as visits of
-    offloads."""
+    offloads.
+    """
     table, hops = result.packets, result.hops
     of_units = hops.column("done_ps").is_valid().to_numpy() & hops.column("unit").is_valid().to_numpy()
     done = hops.column("packet").to_numpy()[of_units]

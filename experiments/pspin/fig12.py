@@ -69,7 +69,8 @@ def points() -> list[Point]:
 
 def measure(*, handler: str, threads: int, atomics: str = "") -> dict[str, float]:
     """Time of a payload handler, its instructions, and its cache misses; quantities that were not counted are left
-    out."""
+    out.
+    """
     if atomics:
         return {"instructions": _instructions(handler, atomics)}
     if threads:

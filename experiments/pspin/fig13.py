@@ -52,7 +52,8 @@ def points() -> list[Point]:
 
 def critical_ns(size: int) -> float:
     """Handlers that take longer are the bottleneck; because cores are scaled with the line, this time is the same for
-    all rates."""
+    all rates.
+    """
     return CORES_AT_400 * size * 8 / 400
 
 

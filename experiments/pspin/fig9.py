@@ -87,7 +87,7 @@ def claims(results: Results) -> Iterator[Claim]:
             for memory in ("L1", "L2")
         )
         yield Claim(
-            text=f"To the {target}: L2, which is made for wide accesses, is faster than L1, especially for small packets (IV-B2)",
+            text=f"To the {target}: L2 (wide accesses) is faster than L1, especially for small packets (IV-B2)",
             holds=all(b > a for a, b in zip(l1, l2, strict=True)) and l2[1] / l1[1] > l2[-1] / l1[-1],
             found=" ".join(f"{b / a:.2f}" for a, b in zip(l1, l2, strict=True)) + " times L1",
             miss="The number of commands in flight limits small packets, and from L2 each command takes 2 cycles longer"
@@ -95,7 +95,7 @@ def claims(results: Results) -> Iterator[Claim]:
         )
     _, more = results.series("size", "throughput", commands=MORE)
     yield Claim(
-        text=f"With {MORE} commands in flight, small packets from L2 to the host reach the rate of the text (400, IV-B2)",
+        text=f"With {MORE} commands in flight, small packets from L2 reach the published rate (400, IV-B2)",
         holds=min(more) >= 400,
         found=" ".join(f"{value:.0f}" for value in more) + f" Gbit/s at {SIZES[0]} to {SIZES[2]} B",
     )

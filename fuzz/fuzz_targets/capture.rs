@@ -1,4 +1,4 @@
-//! Any bytes as a capture: reading ends, returns no more bytes than there are, and lengths agree.
+//! Any bytes as a capture: reading ends, returns only bytes of the file, and lengths agree.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any text as a chain: an error can be shown, canonical text means the same, and what is inserted takes packets.
+//! Any text as a chain: an error can be shown, canonical text means the same, and inserted chains take packets.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

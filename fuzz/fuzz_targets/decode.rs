@@ -1,4 +1,5 @@
-//! Any words as instructions: what decodes can be encoded, to a word that decodes alike, and all of it can be shown.
+//! Any words as instructions: a decoded word can be encoded to a word that decodes to the same instruction, and all can
+//! be displayed.
 #![no_main]
 
 use isa::riscv::{decode, disassemble};
@@ -10,7 +11,7 @@ fuzz_target!(|data: &[u8]| {
         let inst = decode(word);
         assert!(!disassemble(inst, word).is_empty());
         let Some(row) = inst.row() else { continue };
-        // Not the same word: some have bits that mean nothing, as `fence` has.
+        // The word may differ: some instructions, such as `fence`, have unused bits.
         let word = row.encode(inst.operands()).expect("what decodes can be encoded");
         assert_eq!(decode(word), inst, "{}", row.name);
     }

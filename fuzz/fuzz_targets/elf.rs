@@ -1,4 +1,4 @@
-//! Any bytes as an ELF file: what is taken can be loaded, searched and run for a while.
+//! Any bytes as an ELF file: an accepted file can be loaded, searched and run for a while.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -9,7 +9,7 @@ use spinet::{lines, nics, program};
 use std::path::Path;
 use std::sync::LazyLock;
 
-/// Read once: to do so takes longer than what is tried here.
+/// Read only once: reading takes longer than this test.
 static PARAMS: LazyLock<PspinParams> =
     LazyLock::new(|| nics::load("pspin", &[], Path::new(".")).expect("the preset is good"));
 

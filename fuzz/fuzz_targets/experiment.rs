@@ -1,5 +1,5 @@
-//! Any text as an experiment, in TOML and JSON: an error can be shown, and what is understood can be written and read
-//! again. No file is opened.
+//! Any text as an experiment, in TOML and JSON: an error can be displayed, and a valid experiment can be written and
+//! read again. No file is opened.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any text as an expression: an error can be shown, and canonical text means the same.
+//! Any text as an expression: an error can be displayed, and canonical text means the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Any bytes as firmware or as a memory image: what is taken lies where it may, and errors name a line or can be shown.
+//! Any bytes as firmware or as a memory image: accepted sections are in allowed memory, and errors name a line or can
+//! be displayed.
 #![no_main]
 
 #[path = "../../crates/capi/src/slm.rs"]

@@ -1,5 +1,5 @@
-//! Any bytes as a schedule, in both forms: they are refused, or the schedule is the same after it was written and read again,
-//! and a run of it ends.
+//! Any bytes as a schedule, in both forms: either they are refused, or the schedule stays the same after writing and
+//! reading, and a run of it ends.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any text as the pace of packets, and as what a network does to them: canonical text means the same.
+//! Any text as the pace of packets, and as faults of a network: canonical text means the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any bytes as a packet: layers are inside, and each header that parses is written back as it was.
+//! Any bytes as a packet: layers are within the packet, and each parsed header is written back unchanged.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any bytes as two instruction traces, split at the first 0xff: they are refused, or every line has its place in the sums.
+//! Any bytes as two instruction traces, split at the first 0xff: either they are refused, or every line is counted.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any text as a traffic definition: an error can be shown, canonical text means the same, packets come out.
+//! Any text as a traffic definition: an error can be shown, canonical text means the same, and it generates packets.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The build backend: maturin's, after a check of the requirements of a build, so that the error names a missing one in
-one line."""
+one line.
+"""
 
 from __future__ import annotations
 

@@ -101,7 +101,8 @@ def _read_by(request: Request, compiler: Compiler, source: Path, scratch: Path) 
 
     def absolute(marker: re.Match[bytes]) -> bytes:
         """Paths within the current folder may be relative; the program's debug information has the folder that they are
-        relative to."""
+        relative to.
+        """
         path = os.path.abspath(re.sub(rb"\\(.)", rb"\1", marker[1]))
         read[path] = None
         return b"# " + path

@@ -164,14 +164,14 @@ def _resolve(wanted: str, target: Target) -> tuple[str, ...]:
 
 def _ask(command: tuple[str, ...], target: Target, env: dict[str, str]) -> tuple[Kind, str]:
     """Kind and version of a compiler, from its answer to `--version`."""
-    said = _output((*command, "--version"), env)
-    if said is None:
+    output = _output((*command, "--version"), env)
+    if output is None:
         raise CompilerNotFound(f"{shlex.join(command)} does not answer --version", hint=target.hint)
-    first_line = said.splitlines()[0] if said else ""
+    first_line = output.splitlines()[0] if output else ""
     if _is_zig(command):
         zig = _output((command[0], "version"), env) or ""
         return "zig", f"zig {zig.strip()} ({first_line})"
-    if "clang" in said:
+    if "clang" in output:
         if "clang" not in target.kind_flags:
             raise CompilerNotFound(
                 f"{shlex.join(command)} is a clang, which does not link for {target.name}", hint=target.hint
@@ -204,5 +204,5 @@ def _lld_for(clang: str) -> str:
 
 @functools.cache
 def _libgcc() -> str | None:
-    said = _output(("riscv64-unknown-elf-gcc", "-march=rv32imac", "-mabi=ilp32", "-print-libgcc-file-name"))
-    return said.strip() if said else None
+    output = _output(("riscv64-unknown-elf-gcc", "-march=rv32imac", "-mabi=ilp32", "-print-libgcc-file-name"))
+    return output.strip() if output else None

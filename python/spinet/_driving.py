@@ -141,7 +141,7 @@ def _interrupted(summary: dict[str, Any]) -> dict[str, Any]:
 def ended_by_caller(summary: dict[str, Any], *, reason: str, text: str, is_unfinished: bool) -> dict[str, Any]:
     """The summary of a run in progress that ends here; `text` says why."""
     ended = summary["ended"]
-    told = ended["text"]
+    ended_text = ended["text"]
     for running in ("the run goes on", "it runs"):
-        told = told.replace(running, text, 1)
-    return {**summary, "ended": {**ended, "reason": reason, "text": told, "is_unfinished": is_unfinished}}
+        ended_text = ended_text.replace(running, text, 1)
+    return {**summary, "ended": {**ended, "reason": reason, "text": ended_text, "is_unfinished": is_unfinished}}

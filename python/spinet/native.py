@@ -267,8 +267,8 @@ def _compile(
         env={**os.environ, "TMPDIR": str(target.parent)},
     )
     if done.returncode != 0:
-        said = done.stderr.decode(errors="replace")
-        raise CompileError(f"{prepared.program_name()} does not compile for this machine", stderr=said)
+        compiler_output = done.stderr.decode(errors="replace")
+        raise CompileError(f"{prepared.program_name()} does not compile for this machine", stderr=compiler_output)
     version = _commands.run([command, "--version"]).stdout.decode(errors="replace")
     return version.splitlines()[0] if version else cc
 

@@ -59,7 +59,7 @@ class Card:
 
 
 class Group:
-    """Replicas on cards, and frames on the way between them. `begin` makes all replicas new."""
+    """Replicas on cards, and frames in flight between them. `begin` makes all replicas new."""
 
     def __init__(self, size: int, program: Path = consensus.PROGRAM) -> None:
         self.ips = [consensus.address(rank) for rank in range(size)]
@@ -80,7 +80,7 @@ class Group:
     # Actions of hosts and of the client.
 
     def tell(self, rank: int, kind: str) -> None:
-        """A host speaks to its own card, which loses nothing."""
+        """A host communicates with its own card without losses."""
         own = self.ips[rank]
         self.give(rank, Message(kind=kind, sender=rank).frame(source=own, target=own))
 
@@ -151,7 +151,7 @@ class Group:
             self.named.append(message.sender)
         if status == "ok":
             number = message.entry.number
-            # A change of leaders can give a request a second slot, so only the entry has to be right.
+            # A change of leaders can give a request a second slot, so only the entry must be correct.
             assert message.entry == Entry(client=CLIENT, number=number, value=f"value {number}".encode())
             self._choose(message.slot, message.entry.pack(message.slot + 1))
             self.answered.setdefault(number, message.slot)
@@ -191,7 +191,7 @@ class Group:
 def epoch(group: Group, draw: random.Random, leader: int, number: int) -> int:
     """A replica leads among some of the replicas and gets requests. Returns the number of the last request so far.
 
-    Frames to and from the other replicas stay on the way; later epochs deliver them.
+    Frames to and from the other replicas stay in flight; later epochs deliver them.
     """
     size = len(group.ips)
     others = [rank for rank in range(size) if rank != leader]
@@ -202,7 +202,7 @@ def epoch(group: Group, draw: random.Random, leader: int, number: int) -> int:
         near = [at for at, flight in enumerate(group.flights) if is_late or {flight.replica, flight.sender} <= reached]
         if not near or draw.random() < 0.1:
             if group.status(leader).role == "leader" and draw.random() < 0.8:
-                number += draw.random() < 0.8  # otherwise a request comes again
+                number += draw.random() < 0.8  # otherwise a request is repeated
                 group.request(number, leader)
             else:
                 group.tell(leader, "tick")
@@ -220,7 +220,7 @@ def epoch(group: Group, draw: random.Random, leader: int, number: int) -> int:
 
 
 def explore(group: Group, draw: random.Random, *, epochs: int = 8) -> None:
-    """One drawn schedule of leaders, requests, losses, copies and deaths, then a check that the group recovers."""
+    """A random schedule of leaders, requests, losses, copies and deaths, then a check that the group recovers."""
     size = len(group.ips)
     group.begin()
     number, leader = 1, 0

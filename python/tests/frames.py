@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packets by the book, in plain Python: what the tests hold the handlers' packets against. Nothing of spinet is used.
+"""Packets according to the standards, in plain Python: the reference for the handlers' packets. Nothing of spinet is
+used.
 
 RFC 791 (IPv4), RFC 8200 (IPv6), RFC 768 (UDP), RFC 9293 (TCP), RFC 792 and RFC 4443 (ICMP), RFC 1071 (checksums).
 """
@@ -50,7 +51,7 @@ def ones_sum(data: bytes) -> int:
 
 @dataclass(frozen=True)
 class Frame:
-    """Where things stand in a frame: `ip` is 4, 6 or 0, `l4` the offset of what IP carries, `end` where it ends."""
+    """Offsets in a frame: `ip` is 4, 6 or 0, `l4` the offset of what IP carries, `end` where it ends."""
 
     data: bytes
     ip: int
@@ -115,7 +116,7 @@ def _pseudo_header(frame: Frame, length: int) -> bytes:
 
 
 def with_checksums(data: bytes) -> bytes:
-    """The frame with all its checksums computed from nothing."""
+    """The frame with all its checksums computed again."""
     frame, out = parse(data), bytearray(data)
     if frame.ip == 4:
         out[24:26] = b"\0\0"

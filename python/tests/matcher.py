@@ -133,7 +133,7 @@ def replay(ends: Sequence[End]) -> None:
             put(end.turns[1], end.posted.number)
         elif end.message is not None:
             put(end.turns[1], end.message)
-    # The open receives have the turns that are left, in their order.
+    # The open receives get the remaining turns, in their order.
     still_open = [end for end in ends if not end.status]
     left = [turn for turn in range(1, len(events) + len(still_open) + 1) if turn not in events]
     events.update(zip(left, still_open, strict=True))

@@ -13,14 +13,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
-DEADLINE_S = 20.0  # for anything that is waited for
+DEADLINE_S = 20.0  # limit of any wait
 _ROOT = os.geteuid() == 0 if hasattr(os, "geteuid") else False
 
 T = TypeVar("T")
 
 
 def until(what: str, ask: Callable[[], T | None], *, within: float = DEADLINE_S) -> T:
-    """Ask again and again until there is an answer."""
+    """Retry until there is an answer."""
     end = time.monotonic() + within
     while True:
         answer = ask()
@@ -31,7 +31,7 @@ def until(what: str, ask: Callable[[], T | None], *, within: float = DEADLINE_S)
 
 
 class Namespace:
-    """A network namespace that lasts until the end of the `with` block; a process in it keeps it."""
+    """A network namespace that exists until the end of the `with` block; a process in it keeps it alive."""
 
     def __init__(self, *, within: Namespace | None = None) -> None:
         # Without root, a namespace of users gives the privilege.
@@ -79,11 +79,11 @@ class Namespace:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._keeper.communicate(timeout=DEADLINE_S)  # its input ends, and so does it
+        self._keeper.communicate(timeout=DEADLINE_S)  # it ends with its input
 
 
 def why_not() -> str | None:
-    """Why this user cannot make interfaces on this machine; None if that works."""
+    """The reason why this user cannot make interfaces on this machine; None if it is possible."""
     if not Path("/dev/net/tun").exists():
         return "there is no /dev/net/tun"
     for tool in ("ip", "unshare", "nsenter"):

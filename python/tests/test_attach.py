@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`spinet attach` with real programs of Linux on both sides, in network namespaces of their own.
 
-Where the privilege is missing, each test checks the error that says what to run.
+Without the privilege, each test checks the error that says what to run.
 """
 
 from __future__ import annotations
@@ -68,17 +68,17 @@ class Attached:
         )
         self._ends = ends  # by itself
         self._n_taps = sum(argument in ("--tap", "--host-tap") for argument in arguments)
-        self.told = ""
+        self.shown = ""
         self.summary: dict[str, Any] = {}
 
     def __enter__(self) -> Attached:
         assert self._process.stderr is not None
-        while self.told.count("attached: ") < self._n_taps:
+        while self.shown.count("attached: ") < self._n_taps:
             line = self._process.stderr.readline()
-            self.told += line
+            self.shown += line
             if not line:
                 self._process.communicate(timeout=DEADLINE_S)
-                pytest.fail(self.told)
+                pytest.fail(self.shown)
         return self
 
     def __exit__(
@@ -89,9 +89,9 @@ class Attached:
         elif not self._ends:
             self._process.send_signal(signal.SIGINT)
         out, err = self._process.communicate(timeout=DEADLINE_S)
-        self.told += err
+        self.shown += err
         if kind is None:
-            assert self._process.returncode == 0, self.told
+            assert self._process.returncode == 0, self.shown
             self.summary = json.loads(out)
 
 
@@ -209,7 +209,7 @@ def test_a_cache_answers_hits_and_a_real_memcached_the_misses(net: Namespace) ->
             miss = net.python(MEMCACHED_CLIENT, r"get b\r\n", r"delete a\r\n", r"get a\r\n")
             assert miss.splitlines() == [r"b'VALUE b 0 2\r\nbb\r\nEND\r\n'", r"b'DELETED\r\n'", r"b'END\r\n'"]
             assert statistics(host)["cmd_get"] == before["cmd_get"] + 2, "the server answered both"
-            # Other packets pass by the handler.
+            # Other packets bypass the handler.
             assert "VALUE b 0 2" in net.python(MEMCACHED_BY_TCP, r"get b\r\n")
         finally:
             server.terminate()
@@ -264,7 +264,7 @@ def test_a_slow_card_is_late_and_says_so(net: Namespace) -> None:
     found, summary = attached.summary["attach"], attached.summary
     assert found["behind_s"] > 0
     assert found["simulated_s"] < 100 * found["real_s"]
-    assert "note: the simulation is slower than --speed" in attached.told
+    assert "note: the simulation is slower than --speed" in attached.shown
     assert interface(summary, "spin0")["frames_in"] == 20
     assert summary["received"]["offered"] == 20
     assert summary["ended"]["text"].startswith("20 frames came")

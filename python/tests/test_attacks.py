@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A hostile context beside another, on the card that isolates: the result of each attack; its victim sees none.
+"""A hostile context beside another, on the card that isolates: the result of each attack, none of which affects the
+victim.
 
-The victim keeps a count and sums in its handler memory and scratchpad, tells its host of them and sends its packets
-back; all of that must be as beside a neighbour that does nothing. Values left in registers, on the stack and in the
-driver is a secret that must not turn up in the attacker's host memory.
+The victim keeps a count and sums in its handler memory and scratchpad, reports them to its host, and sends its packets
+back; all of this must be the same as beside an idle neighbour. The victim leaves a secret in registers, on the stack
+and in the driver; it must not appear in the attacker's host memory.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ SECRET = struct.pack("<I", 0x5EC12E75)
 VICTIM_HOST, ATTACKER_HOST = 0x20_0000_0000, 0x30_0000_0000
 HOST_BYTES = 0x10_0000
 N = 10  # packets, victim's and attacker's in turn
-# Cycles, for both. On the RTL's preset DMA_FLOOD harms its victim below 14,300: when it is ended, 14 copies of 64 KiB
-# are under way, which take 1,024 cycles each. Its feedback waits for them, and on the same core the victim's first
-# issue for that feedback, while its own watchdog runs. With exact regions the victim waits before it begins: the read
-# of its handler's address is what waits, from which the watchdog counts.
+# Cycles, for both. On the RTL's preset DMA_FLOOD harms its victim for less than 14,300 cycles: when the attacker is
+# ended, 14 copies of 64 KiB are under way, which take 1,024 cycles each. The attacker's feedback waits for them. On the
+# same core, the victim's first issue waits for that feedback, while the victim's watchdog runs. With exact regions the
+# victim waits before it begins: the read of its handler's address waits, and the watchdog counts from there.
 WATCHDOG = 10_000
-DRAINED = 16_000  # cycles in which all that DMA_FLOOD leaves is copied
+DRAINED = 16_000  # cycles to copy everything that DMA_FLOOD has started
 
-# Targets of attacks: action, its operands, and what happens to the attacker. Handler memory is at 0x1C200000 (the
-# victim's, 4 KiB) and 0x1C300000 (the attacker's, 512 KiB). The attacker runs in cluster 1, on core 0; the victim in
-# cluster 0. Scratchpads begin at 0x14400 of an L1, the attacker's first; the victim's are at 0x8A200.
+# Attacks: action, its operands, and the fate of the attacker. Handler memory is at 0x1C200000 (the victim's, 4 KiB) and
+# 0x1C300000 (the attacker's, 512 KiB). The attacker runs in cluster 1, on core 0; the victim in cluster 0. Scratchpads
+# begin at 0x14400 of an L1, the attacker's first; the victim's are at 0x8A200.
 REACHES = """
 LOAD                 0x1C200000                     : load access fault, 0x1c200000
 LOAD                 0x1C2FFFFC                     : load access fault, 0x1c2ffffc
@@ -119,7 +120,8 @@ COMMAND              0xFFFFFFFF 0xFFFFFFFF 0        : 1 command refused
 """
 
 # State that an attacker leaves on its HPU, or never frees. Both run on the only core, one after the other.
-# Last, what it does to the victim on the RTL, which isolates by regions alone: that is where the attacks are tried.
+# The last column is the effect on the victim on the RTL, which isolates only by regions: this shows that the attacks
+# work.
 STAYS = """
 NOTHING                                   : done                               | nothing
 JUMP                       0x1D000000     : ran longer than its watchdog allows | nothing
@@ -182,7 +184,7 @@ def attacks(table: str) -> list[Attack]:
 
 
 def deeds() -> list[str]:
-    """Names of the deeds, by their numbers in packets."""
+    """Names of the actions, by their numbers in packets."""
     names: str = re.findall(r"^enum deed \{(.*?)\};", SOURCE.read_text(), re.MULTILINE | re.DOTALL)[0]
     return re.findall(r"\w+", names)
 
@@ -229,7 +231,7 @@ def run(
 
 
 def what_the_victim_has(result: spinet.Result) -> tuple[bytes, list[bytes]]:
-    """Its writes to its host, and those of its packets that left the card."""
+    """Its writes to its host, and its packets that left the card."""
     sent = {packet.data for packet in result.sent}
     packets = [victims_packet(number) for number in range(0, N, 2)]
     return result.host_memory(VICTIM_HOST, 4096), [packet for packet in packets if packet in sent]
@@ -293,7 +295,7 @@ def test_on_the_rtl_a_flood_of_copies_harms_by_the_victims_own_watchdog(
 ) -> None:
     harmed = run(tmp_path, "DMA_FLOOD", (), 1, 50, "pspin-rtl").packets.to_pylist()
     attack, victim = (next(row for row in harmed if row["frame"] == frame) for frame in (1, 2))
-    # The victim begins at once; when the attack's task is done, so that it could issue, its watchdog is over.
+    # The victim begins at once; its watchdog expires before the attack's task is done, which its issue waits for.
     assert victim["start_ps"] - attack["end_ps"] < 100_000
     assert attack["end_ps"] + 14_000_000 < attack["task_done_ps"] < attack["end_ps"] + DRAINED * 1000
     assert victim["trap_cause"] == 24 and victim["end_ps"] < attack["task_done_ps"]
@@ -304,7 +306,8 @@ def test_on_the_rtl_a_flood_of_copies_harms_by_the_victims_own_watchdog(
 
 @pytest.mark.parametrize(("nic", "in_l1", "in_l2"), [("pspin", 0, 0), ("pspin-rtl", 9, 1)])
 def test_the_tail_of_a_packet(nic: str, in_l1: int, in_l2: int, tmp_path: Path) -> None:
-    """The last word of the attacker's packet, of 58 bytes: where in L1 the victim's ninth lay, and in L2 its first."""
+    """The last word of the attacker's packet of 58 bytes: in L1 it is at the place of the victim's ninth packet, in L2
+    at that of its first."""
     result = run(tmp_path, "TELL_TAIL_IN_L1", (), 1, 3000, nic)
     assert result.host_memory(ATTACKER_HOST, 4) == bytes((0, 0, in_l1, in_l1))
     # Packet memory for 12 packets of each, of 256 and 64 bytes there, and one more of the victim.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Foreign and broken ELF files that Python reads itself."""
+"""Foreign and damaged ELF files that Python reads itself."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def test_a_tenant_beside_a_broken_program_is_not_built(damage: str, program: byt
         '[[tenant]]\nname = "a"\nprogram = "first.elf"\n[[tenant]]\nname = "b"\nprogram = "second.c"\n'
         '[[context]]\ntenant = "b"\n'
     )
-    told = (
+    shown = (
         "at offset 4096 of a file of 3000 bytes" if damage == "cut" else "begins with 6e 6f 74 20, must be an ELF file"
     )
-    with pytest.raises(spinet.InputError, match=told):
+    with pytest.raises(spinet.InputError, match=shown):
         spinet.run(experiment=experiment)

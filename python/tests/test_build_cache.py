@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The build cache: what decides a build, what it keeps, and what goes."""
+"""The build cache: the inputs of a key, the entries that it keeps, and those that it removes."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_what_a_killed_compile_leaves_is_swept(source: Path, folder: Path) -> No
     with _files.workshop(folder) as held:
         assert list(folder.glob("build-*")) == [held]
         build([source])
-        assert list(folder.glob("build-*")) == [held], "what is in use stays"
+        assert list(folder.glob("build-*")) == [held], "files in use stay"
     assert not torn.exists()
 
 

@@ -20,14 +20,14 @@ def image(path: Path, *words: int) -> str:
     return str(path)
 
 
-def told(capfd: pytest.CaptureFixture[str], *more: str) -> str:
+def shown(capfd: pytest.CaptureFixture[str], *more: str) -> str:
     """Exit code and stderr."""
     code = cli.main([*RUN, *more])
     return f"{code}\n{capfd.readouterr().err}"
 
 
 def deaf(path: Path, function: str) -> str:
-    """The Tigon-2's firmware with a function that never comes to its end."""
+    """The Tigon-2's firmware with a function that never returns."""
     built = firmware.build("tigon2")
     symbols = {symbol.name: symbol.address for symbol in _elf.read(built.elf).symbols}
     start, whole = symbols[function], built.image()
@@ -76,14 +76,14 @@ def test_firmware_that_does_not_start(
     words: tuple[int, ...], text: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     file = image(tmp_path / "firmware.bin", *words)
-    found = told(capfd, "--firmware", file, "--load", "0x4000", "--set", "host.boot_timeout_us=3000")
+    found = shown(capfd, "--firmware", file, "--load", "0x4000", "--set", "host.boot_timeout_us=3000")
     runs_on = "" if "stopped" in text else "  cpu_a.core is at 0x00004004\n"
     assert found == f"2\nerror: the run did not finish: {text}\n{runs_on}{NO_FRAMES}"
 
 
 def test_firmware_that_hangs_in_a_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     file = deaf(tmp_path / "deaf.bin", "commands")
-    found = told(capfd, "--firmware", file, "--set", "host.boot_timeout_us=3000")
+    found = shown(capfd, "--firmware", file, "--set", "host.boot_timeout_us=3000")
     assert without_times(found) == (
         "2\nerror: the run did not finish: T: firmware did not report that it runs within 3000 us after its start\n"
         f"  cpu_a.core is at P\n{without_times(NO_FRAMES)}"
@@ -94,7 +94,7 @@ def test_firmware_that_hangs_in_a_command(tmp_path: Path, capfd: pytest.CaptureF
 def test_firmware_that_leaves_its_rings_alone(function: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     file = deaf(tmp_path / "deaf.bin", function)
     traffic = ("--send", "udp:payload=numbered,count=50", "--traffic", "udp:payload=numbered,count=50")
-    found = told(capfd, "--firmware", file, *traffic, "--set", "host.watchdog_us=2000")
+    found = shown(capfd, "--firmware", file, *traffic, "--set", "host.watchdog_us=2000")
     assert (
         without_times(found)
         == """\

@@ -30,7 +30,7 @@ def commands() -> list[str]:
 
 @pytest.fixture
 def guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder as the guide's reader has it."""
+    """A folder like that of a reader of the guide."""
     (text,) = re.findall(r"```toml\n# tenants.toml\n(.*?)```", GUIDE, flags=re.DOTALL)
     (tmp_path / "tenants.toml").write_text(text)
     (tmp_path / "captures").symlink_to(ROOT / "captures")
@@ -91,7 +91,7 @@ def test_parts_of_a_latency_add_up() -> None:
     assert len(hops) == 600 and {hop["service"] for hop in hops} == {0, 1}
 
 
-def test_everything_is_accounted_for_and_credits_are_told_over_time() -> None:
+def test_everything_is_accounted_for_and_credits_are_reported_over_time() -> None:
     result = spinet.run(
         services=[DELAY], chains=["all: work"], traffic="udp:size=256,count=4000,rate=60G", set=["n_classes=3"]
     )
@@ -174,7 +174,9 @@ def test_cards_to_compare_with_take_the_same_chains(nic: str) -> None:
         (["--chain", "all: aes", "--set", "service.aes.unit=2"], "did you mean"),
     ],
 )
-def test_mistakes_are_told_and_end_with_2(arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes_are_reported_and_end_with_2(
+    arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["run", *arguments, "--traffic", "udp:count=10"]) == 2
     assert text in capsys.readouterr().err
 
@@ -205,7 +207,7 @@ def test_cards_with_chains_are_listed_and_shown(capsys: pytest.CaptureFixture[st
         ("chain = [", "panic", "run.toml: line 1"),
     ],
 )
-def test_an_experiment_for_another_kind_of_card_is_told(
+def test_an_experiment_for_another_kind_of_card_is_reported(
     chains: str,
     nic: str,
     text: str,
@@ -243,19 +245,20 @@ def test_what_the_host_sends_has_a_pace(capsys: pytest.CaptureFixture[str]) -> N
     assert 9 * 1792 < summary["time"]["simulated_ns"] < 10 * 1792
 
 
-def test_what_nothing_uses_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_nothing_uses_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--chain", "all: work", "--chain", "late: aes", "--tenant", "nobody: weight=3"]
     services = ["--service", "work: delay, cycles=1, units=3", "--service", "spare: delay"]
     traffic = ["--traffic", "udp:size=64,count=4,rate=1M"]
     assert main(["run", *arguments, *services, *traffic]) == 0
-    told = capsys.readouterr().out
-    assert "No packet came to chain late; service spare; unit work[1], work[2]; tenant nobody, late" in told
+    shown = capsys.readouterr().out
+    assert "No packet came to chain late; service spare; unit work[1], work[2]; tenant nobody, late" in shown
     assert main(["run", *arguments[:2], "--service", "work: delay", *traffic, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["unused"] == {"chains": [], "services": [], "units": [], "tenants": []}
 
 
 def test_shares_are_of_the_time_when_all_send() -> None:
-    """One tenant sends for 60 us and another from 20 to 41 us: in these the two get the same, whatever came alone."""
+    """One tenant sends for 60 us and another from 20 to 41 us: in this time both get the same, whatever either got
+    alone."""
     result = spinet.run(
         services=["work: delay, cycles=20, units=1, credits=4"],
         policy="weighted-fair",
@@ -281,7 +284,8 @@ def test_shares_are_of_the_time_when_all_send() -> None:
 
 
 def test_queues_in_engines_are_no_service() -> None:
-    """An engine of one lane that takes a packet a microsecond: packets that arrive meanwhile wait, and take as long."""
+    """An engine of one lane that takes a packet a microsecond: packets that arrive meanwhile wait, and then take the
+    same time."""
     engine = {
         "kind": "rate",
         "clock": {"kind": "nic"},
@@ -299,7 +303,7 @@ def test_queues_in_engines_are_no_service() -> None:
     )
     served = [hop["service_ps"] for hop in result.hops.to_pylist()]
     waited = [hop["unit_wait_ps"] for hop in result.hops.to_pylist()]
-    # Two cycles to go in and 248 behind that; the flits of the first come one after the other and take a cycle more.
+    # Two cycles to enter and 248 more; the flits of the first packet arrive one after the other and take a cycle more.
     assert served == [251 * 4000, 250 * 4000, 250 * 4000, 250 * 4000]
     assert [round((wait - waited[0]) / served[0]) for wait in waited] == [0, 1, 2, 3]
 
@@ -342,10 +346,10 @@ def test_a_report_tells_what_went_wrong_in_a_unit(tmp_path: Path, capsys: pytest
     service = f'[[service]]\nname = "core"\nengine = "riscv"\nprogram = "{program}"\n'
     file.write_text(f'chain = ["all: core"]\ntraffic = "udp:count=5"\n{service}')
     main(["run", str(file)])
-    told = " ".join(capsys.readouterr().out.split())
-    assert "! A program went wrong, 5 packets were dropped for it; first in panic_main" in told
-    assert " at wild.c:3 (pc 0x" in told and "packet 1: misaligned store" in told
-    assert told.count("misaligned store") == 3, "the first ones are enough"
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "! A program went wrong, 5 packets were dropped for it; first in panic_main" in shown
+    assert " at wild.c:3 (pc 0x" in shown and "packet 1: misaligned store" in shown
+    assert shown.count("misaligned store") == 3, "the first ones are enough"
 
 
 def test_one_chain_may_be_said_without_a_list() -> None:

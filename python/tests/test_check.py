@@ -339,7 +339,7 @@ def test_examples_are_right_and_checking_them_changes_nothing(arguments: dict[st
 
 
 def test_scratchpads_that_the_host_does_not_clear() -> None:
-    """On the RTL's card `aggregate.c` relies on zeros that nobody wrote."""
+    """On the RTL's card `aggregate.c` relies on uninitialised memory being zero."""
     traffic = "udp:size=1068,count=20,payload=ints:1024"
     result = spinet.run(
         program=f"{EXAMPLES}/aggregate.c", traffic=traffic, message="all last", nic="pspin-rtl", check=True

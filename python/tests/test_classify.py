@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packet classification on the card: each packet's rule, counters and bytes, against rules tried one by one."""
+"""Packet classification on the card: each packet's rule, counters and bytes, against a linear search of the rules."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def run(classifier: Classifier, packets: Sequence[bytes], **defines: int) -> tup
 
 
 def check(classifier: Classifier, packets: Sequence[bytes], **defines: int) -> Counter[str | None]:
-    """Compare everything with the rules tried one by one; returns packets by rule."""
+    """Compare everything with a linear search of the rules; returns packets by rule."""
     found = [first_match(classifier.rules, packet) for packet in packets]
     memory, sent, fates = run(classifier, packets, **defines)
     names = [rule.name if rule else None for rule in found]

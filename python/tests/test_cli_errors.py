@@ -148,7 +148,7 @@ spinet compare --forward --traffic udp:count=9 --nic panic --units 0
 spinet compare --forward --traffic udp:count=9 --nic pspin --longest-gap 4
 """.strip().splitlines()
 
-# Parts of the summary that report something unusual, by their first words.
+# First words of the parts of the summary that report something unusual.
 REPORTS = ("! ", "Fault", "About the capture", "Not finished")
 
 
@@ -177,17 +177,17 @@ def said(command: str, capfd: pytest.CaptureFixture[str], folder: Path) -> str:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_mistake_is_told(
+def test_a_mistake_is_reported(
     command: str, world: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(world)
     before = sorted(str(path) for path in world.rglob("*"))
-    told = said(command, capfd, world)
-    assert sorted(str(path) for path in world.rglob("*")) == before, "something half-written stays behind"
+    shown = said(command, capfd, world)
+    assert sorted(str(path) for path in world.rglob("*")) == before, "a partial file remains"
     if os.environ.get("UPDATE_EXPECT"):
-        known = {**expectations(), command: told}
+        known = {**expectations(), command: shown}
         EXPECTED.write_text("".join(f"$ {name}\n{known[name]}\n\n" for name in COMMANDS if name in known))
-    assert told == expectations()[command]
+    assert shown == expectations()[command]
 
 
 def test_expectations_are_of_these_commands() -> None:

@@ -168,7 +168,7 @@ def test_a_schema_knows_every_key_of_every_card(capfd: pytest.CaptureFixture[str
     schema = json.loads(capfd.readouterr().out)
 
     def unlike(table: dict[str, object], kind: dict[str, Any]) -> set[str]:
-        """Keys that only one of both has."""
+        """Keys that only one of the two has."""
         found = set(table) ^ set(kind["properties"])
         for key in set(table) & set(kind["properties"]):
             inner = schema["$defs"].get(kind["properties"][key].get("$ref", "").rpartition("/")[2], {})

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of the Rust tests are committed, because ``cargo test`` has no compiler. They must not fall behind."""
+"""The programs of the Rust tests are committed, because ``cargo test`` has no compiler. They must not become
+outdated."""
 
 from __future__ import annotations
 

@@ -40,14 +40,14 @@ def test_the_commands_of_the_guide_run(
     for folder in ("captures", "sdk"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     monkeypatch.chdir(tmp_path)
-    told = {}
+    shown = {}
     for command in commands():
         if "--network" in command:  # test_compare_networks.py
             continue
         assert main(shlex.split(command)[1:]) == 0, command
-        told[command] = capsys.readouterr().out
-        assert "Latency: from when the first bit is due" in told[command]
-    pings, one_unit, four_units, _memcached, forwarding = told.values()
+        shown[command] = capsys.readouterr().out
+        assert "Latency: from when the first bit is due" in shown[command]
+    pings, one_unit, four_units, _memcached, forwarding = shown.values()
     assert pings.count("equal") == 2 and "tigon2 did not run: its firmware runs no handlers" in pings
     assert "missing" in one_unit and "lost: cells" in one_unit
     assert "missing" not in four_units and "4 RISC-V units" in four_units
@@ -111,8 +111,8 @@ def test_a_handler_that_answers_otherwise_is_found_out(tmp_path: Path) -> None:
     )
     result = spinet.compare(program=tmp_path / "mark.c", traffic="udp:count=5,rate=1G,payload=counter", nics=HANDLERS)
     assert result.outputs_equal is False
-    told = {row.nic: (row.output.missing, row.output.unexpected) for row in result.rows if row.output}
-    assert told == {"pspin": (0, 0), "panic": (5, 5), "native": (0, 0)}
+    shown = {row.nic: (row.output.missing, row.output.unexpected) for row in result.rows if row.output}
+    assert shown == {"pspin": (0, 0), "panic": (5, 5), "native": (0, 0)}
 
 
 def test_the_same_packets_come_at_the_same_times() -> None:
@@ -122,7 +122,7 @@ def test_the_same_packets_come_at_the_same_times() -> None:
     assert result.offered_rate.packets_per_s == pytest.approx(100e3)
     assert all(rate == pytest.approx(100e3, rel=0.15) and rate <= 100_000.001 for rate in rates.values() if rate)
     assert result["panic"].latency_ns is not None
-    assert result["panic"].latency_ns.min == result["panic"].latency_ns.p99  # nothing is in the way
+    assert result["panic"].latency_ns.min == result["panic"].latency_ns.p99  # nothing delays it
 
 
 def test_parts_add_up_to_the_latency(ping: Comparison) -> None:
@@ -154,7 +154,7 @@ def test_packets_are_offered_delivered_consumed_or_lost() -> None:
         assert row.lost == sum(row.lost_by_reason.values())
     panic = result["panic"]
     assert panic.lost > 0 and panic.output is not None and panic.output.missing == panic.lost
-    assert result.outputs_equal  # but for what was lost
+    assert result.outputs_equal  # except lost packets
     assert panic.time_ns is not None and panic.latency_ns is not None
     assert panic.time_ns["waiting"] > 0.9 * panic.latency_ns.mean
 
@@ -167,7 +167,7 @@ def test_a_card_that_derives_from_another_is_compared(tmp_path: Path) -> None:
     assert "takes frames for any address" in result.rows[0].notes
 
 
-def test_a_line_that_is_the_limit_is_told() -> None:
+def test_a_line_that_is_the_limit_is_reported() -> None:
     result = spinet.compare(traffic="udp:size=1400,count=60,rate=2G", nics=["tigon2", "tengig"])
     assert [row.is_line_the_limit for row in result.rows] == [True, False]
     tigon2 = result["tigon2"].time_ns
@@ -184,7 +184,7 @@ def test_equal_inputs_give_equal_rows() -> None:
     assert first.as_json() == second.as_json() and first.as_csv() == second.as_csv()
 
 
-def test_gaps_are_cut_for_all_and_it_is_told() -> None:
+def test_gaps_are_cut_for_all_and_it_is_reported() -> None:
     result = spinet.compare(traffic="captures/ping.pcap", nics=["panic"], longest_gap="10 us")
     assert result.offered.cut_gaps > 10 and result.offered.padded == 2
     assert max(b - a for a, b in zip(result.offered.time_ps, result.offered.time_ps[1:], strict=False)) == 10_000_000
@@ -224,7 +224,7 @@ def test_a_handler_that_does_not_compile_for_one_runs_on_the_others(tmp_path: Pa
     assert "picky.c does not compile" in result.not_run["panic"] and "not for units" in result.not_run["panic"]
 
 
-def test_a_run_that_does_not_finish_is_told_and_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_does_not_finish_is_reported_and_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["sdk/examples/udp_ping_pong.c", "--traffic", "udp:count=2000,rate=10G", "--nic", "pspin"]
     assert main(["compare", *arguments, "--limit", "20 us"]) == 2
     captured = capsys.readouterr()
@@ -261,13 +261,13 @@ PING = "sdk/examples/udp_ping_pong.c"
         (["program.elf", "-t", UDP], ["program.elf is no source"]),
     ],
 )
-def test_mistakes_are_told_and_end_with_2(
+def test_mistakes_are_reported_and_end_with_2(
     arguments: list[str], texts: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["compare", *arguments]) == 2
-    told = capsys.readouterr()
-    assert all(text in told.err for text in texts), told.err
-    assert told.out == ""
+    shown = capsys.readouterr()
+    assert all(text in shown.err for text in texts), shown.err
+    assert shown.out == ""
 
 
 def test_a_handler_that_compiles_nowhere_is_an_error_of_its_compiler(
@@ -281,11 +281,11 @@ def test_a_handler_that_compiles_nowhere_is_an_error_of_its_compiler(
 def test_a_short_run_has_no_steady_state(capsys: pytest.CaptureFixture[str]) -> None:
     traffic = "udp:size=512,count=18,rate=1G"
     assert main(["compare", "sdk/examples/ping_pong.c", "-t", traffic, "--nic", "pspin", "--nic", "panic"]) == 0
-    told = capsys.readouterr().out
-    assert told.count("no steady state: the run is too short; between warm-up and drain 1") == 2
-    heading = next(line for line in told.splitlines() if "compute" in line)
+    shown = capsys.readouterr().out
+    assert shown.count("no steady state: the run is too short; between warm-up and drain 1") == 2
+    heading = next(line for line in shown.splitlines() if "compute" in line)
     assert "transfer" in heading and "memory" not in heading
-    notes = {line.partition(":")[0]: line for line in told.splitlines()}
+    notes = {line.partition(":")[0]: line for line in shown.splitlines()}
     assert "its host is ideal: no PCIe latency" in notes["panic"] and "ideal" not in notes["pspin"]
 
 

@@ -133,8 +133,8 @@ def test_the_command_prints_a_table_json_and_files(tmp_path: Path, capsys: pytes
     spinet.Network(frames(3, 500)).save(tmp_path / "short.toml")
     arguments = ["compare", "--network", str(tmp_path / "short.toml"), f"again={tmp_path / 'short.toml'}"]
     assert main([*arguments, "-o", str(tmp_path / "out")]) == 0
-    told = capsys.readouterr().out
-    assert "again" in told and "a > s" in told and "2 nodes (2 plain), 1 switch" in told
+    shown = capsys.readouterr().out
+    assert "again" in shown and "a > s" in shown and "2 nodes (2 plain), 1 switch" in shown
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"compare.json", "compare.csv"}
     assert main([*arguments, "--json"]) == 0
     known = json.loads(capsys.readouterr().out)
@@ -163,11 +163,11 @@ def test_the_command_takes_threads(
     assert one == two and "0 is not in the range x>=1" in captured.err
 
 
-def test_a_network_that_does_not_finish_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_network_that_does_not_finish_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spinet.Network(frames(1000, 1000)).save(tmp_path / "long.toml")
     assert main(["compare", "--network", str(tmp_path / "long.toml"), "--limit", "50 us"]) == 2
-    told = capsys.readouterr()
-    assert "not every run finished: long" in told.err and "not finished" in told.out
+    shown = capsys.readouterr()
+    assert "not every run finished: long" in shown.err and "not finished" in shown.out
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_a_network_that_does_not_finish_is_told(tmp_path: Path, capsys: pytest.C
         (["short.toml", "--nic", "pspin"], ["--nic does not go with --network"]),
     ],
 )
-def test_mistakes_are_told_and_nothing_runs(
+def test_mistakes_are_reported_and_nothing_runs(
     arguments: list[str],
     texts: list[str],
     tmp_path: Path,
@@ -197,6 +197,6 @@ def test_mistakes_are_told_and_nothing_runs(
     )
     (tmp_path / "typo.toml").write_text("topolgy = { name = 'pair' }\nnodes = []\n")
     assert main(["compare", "--network", *arguments, "-o", "out"]) == 2
-    told = capsys.readouterr()
-    assert all(text in told.err for text in texts), told.err
-    assert told.out == "" and not (tmp_path / "out").exists()
+    shown = capsys.readouterr()
+    assert all(text in shown.err for text in texts), shown.err
+    assert shown.out == "" and not (tmp_path / "out").exists()

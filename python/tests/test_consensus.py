@@ -89,7 +89,7 @@ def test_a_new_leader_keeps_what_the_dead_one_chose(three: Group) -> None:
 def test_a_deposed_leader_decides_nothing(three: Group) -> None:
     three.begin()
     lead(three, 0)
-    three.tell(1, "lead")  # replica 0 hears nothing of it
+    three.tell(1, "lead")  # replica 0 does not receive it
     three.settle_only("prepare", "promise", among={1, 2})
     assert [three.status(rank).role for rank in (0, 1)] == ["leader", "leader"]
     three.request(1, 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Containerfile, as far as it can be checked without a daemon that builds it."""
+"""The Containerfile, as far as it can be checked without building it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_versions_are_those_of_the_project() -> None:
     assert f"rust:{cargo['rust-version']}-slim-" in text
     (maturin,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
     assert maturin in text
-    # One glibc for both stages.
+    # Both stages have the same glibc.
     assert len(set(re.findall(r"^FROM \S+-slim-(\w+)", text, flags=re.MULTILINE))) == 1
     wanted = re.search(r"requirements\.txt (.*) /dist/", text)
     assert wanted is not None
@@ -52,6 +52,6 @@ def test_copied_files_exist_and_are_not_ignored() -> None:
         if name == "COPY":
             for source in rest.split()[:-1]:
                 assert (ROOT / source).exists() and source not in ignored
-    # The build needs all that git knows.
+    # The build needs all files that git tracks.
     known = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     assert [path for path in known if path.split("/")[0] in ignored] == []

@@ -250,7 +250,7 @@ def taken_by(datatype: Datatype, count: int) -> list[str]:
 
 
 def check_on_card(seed: int) -> None:
-    """Two messages of a drawn type, interleaved and out of order, with every strategy that supports the type."""
+    """Two messages of a random type, interleaved and out of order, with every strategy that supports the type."""
     datatype, count = some(seed)
     rng = random.Random(seed)
     for strategy in taken_by(datatype, count):
@@ -272,7 +272,7 @@ def test_drawn_types_arrive_with_every_strategy(seed: int) -> None:
 
 
 def check_sending(seed: int) -> None:
-    """Two messages of a drawn type, gathered by each strategy that can send, then received from the card's packets."""
+    """Two messages of a random type, gathered by each strategy that can send, then received from the card's packets."""
     datatype, count = some(seed)
     rng = random.Random(seed)
     for strategy in [one for one in taken_by(datatype, count) if one in ("vector", "ro_cp")]:
@@ -316,7 +316,8 @@ def test_small_pieces_are_read_together_and_distant_ones_alone() -> None:
     near = dt.send(dt.vector(512, 2, 4, dt.DOUBLE), payload=1024)  # pieces of 16 B, 32 B apart
     far = dt.send(dt.vector(512, 2, 1024, dt.DOUBLE), payload=1024)
     assert near.is_exact and far.is_exact
-    # 8 KiB of data lie within 16 KiB: a window for each packet, whose 2 KiB can cross a page, and 256 beats in all.
+    # 8 KiB of data are spread over 16 KiB: each packet has a window of 2 KiB, which can cross a page, and there are 256
+    # beats in all.
     assert near.result.columns["host_dma_commands"].sum() <= 2 * 8
     assert far.result.columns["host_dma_commands"].sum() == 512
 

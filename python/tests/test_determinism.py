@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equal inputs give equal results, however a run is watched, sliced and written; another seed gives others."""
+"""Equal inputs give equal results, independent of observation, slices and output; another seed gives other results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CASES = [
 
 
 def without_host_time(summary: Any) -> dict[str, Any]:
-    """All of a summary but what the simulating machine took."""
+    """A summary without the costs of the simulating machine."""
     return {name: value for name, value in summary.items() if name != "wall"}
 
 
@@ -44,7 +44,7 @@ def test_watching_changes_nothing(
     case: tuple[str, str, str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     handler, traffic, message, pacing = case
-    # The library keeps the table and what was sent; the command alone neither; with -o it writes both.
+    # The library keeps the table and the sent packets. The command keeps neither, but writes both with -o.
     summaries = [without_host_time(run(*case).summary)]
     command = ["run", f"sdk/examples/{handler}.c", "--traffic", traffic, "--message", message, "--pace", pacing]
     for more in ([], ["-o", str(tmp_path / "out")]):

@@ -59,7 +59,7 @@ def test_the_cause_of_a_difference_is_named(runs: Path, capfd: pytest.CaptureFix
     first = re.search(
         r"^Time: first from [0-9a-f]{8} to the next: (\d+) cycles in A, (\d+) in B: [a-zA-Z ]+$", out, re.M
     )
-    # While the cache is off, a slower memory can also let a core go first that waited before.
+    # While the cache is off, a slower memory can also change which core goes first.
     assert first and first[1] != first[2]
     misses = re.search(r"^instruction cache miss +(\d+) +\+(\d+) ", out, re.M)
     assert misses and int(misses[2]) >= SLOWER
@@ -78,13 +78,13 @@ def test_names_of_functions_come_from_the_program(
     program = tmp_path / "program.elf"
     assert cli.main(["build", "sdk/examples/ping_pong.c", "-o", str(program)]) == 0
     _, out, _ = command(capfd, "diff-trace", runs / "one", runs / "slow", "--elf", program)
-    # The runtime's loop, which every core runs, is not in the cache when the first comes to it.
+    # The runtime's loop, which every core runs, is not in the cache when the first core reaches it.
     assert re.search(
         r"^[0-9a-f]{8} (?:next_task|run_loop)(\+0x[0-9a-f]+)? +instruction cache miss +\d+ +\+\d+", out, re.M
     )
 
 
-def test_what_cannot_be_compared_is_told(runs: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_compared_is_reported(runs: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     name = "trace_core_00_0.log"
     trace = runs / "one" / "instructions" / name
     (tmp_path / "empty").mkdir()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents are true: links lead somewhere, commands exist, generated pages are those of the code."""
+"""Documents are correct: links have targets, commands exist, and generated pages match the code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from spinet import toolchain
 from spinet.cli import cli
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-# Asked of git, since a folder that a build beside this empties meanwhile cannot be walked.
+# From git, because a folder that a parallel build empties meanwhile cannot be walked.
 FILES = subprocess.run(
     ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
     cwd=ROOT, capture_output=True, text=True, check=True,
@@ -54,7 +54,7 @@ def test_links_lead_to_headings(page: Path) -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """Of its headings, as code hosts make them."""
+    """Anchors of its headings, as code hosts make them."""
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
     headings = (line.lower() for line in re.findall(r"^#+ (.*)", text, flags=re.MULTILINE))
     return {

@@ -75,7 +75,7 @@ def test_what_a_full_packet_memory_means_is_the_contexts_choice(
     if when_full == "stall":
         assert fates == {"sent": 64}
     else:
-        # With a message that is killed goes what of it waits.
+        # A killed message also loses its waiting packets.
         assert fates["sent"] + fates["dropped"] == 64 and (fates["sent"] > 0) == (when_full == "drop"), fates
     assert event is None or event in heard, heard
 

@@ -15,12 +15,12 @@ import spinet
 import frames
 
 CAPTURES = sorted(path.stem for path in (Path(__file__).parents[2] / "captures").glob("*.pcap"))
-HOST = 0x1000_0000_0000_0000  # where a context's host memory begins if nobody says otherwise
+HOST = 0x1000_0000_0000_0000  # default start of a context's host memory
 ROOM = 64  # packets in L2 packet memory begin at multiples of a beat
 
 
 def run(handler: str, capture: str | Path, **more: str) -> spinet.Result:
-    """One of the examples on one of the captures."""
+    """Runs an example on a capture."""
     traffic = capture if isinstance(capture, Path) else f"captures/{capture}.pcap"
     return spinet.run(program=f"sdk/examples/{handler}.c", traffic=traffic, **more)
 
@@ -30,7 +30,7 @@ def sent(result: spinet.Result) -> list[bytes]:
 
 
 def offsets(packets: list[bytes]) -> list[int]:
-    """Where packets lie in L2 packet memory: one behind the other."""
+    """Addresses of packets in L2 packet memory: one after the other."""
     places, at = [], 0
     for packet in packets:
         places.append(at)
@@ -47,7 +47,7 @@ def in_memory(packets: list[bytes], copied: Callable[[bytes], bool]) -> bytes:
 
 
 def small_ipv6_capture(folder: Path) -> Path:
-    """UDP and TCP over both IPs, of all lengths around a word, and packets that have less than they claim."""
+    """UDP and TCP over IPv4 and IPv6, of all lengths around a word, and packets that are shorter than they claim."""
     whole = [
         frames.build(ip=ip, protocol=protocol, ports=(1000 + size, 7), payload=bytes(i % 255 + 1 for i in range(size)))
         for ip in (4, 6)
@@ -92,7 +92,8 @@ def test_a_packet_cut_anywhere_keeps_ping_pong_inside_it(tmp_path: Path) -> None
     assert result.complete and not result.summary["traps"]
     turned = {packet: packet[6:12] + packet[:6] + packet[12:] for packet in cut}
     for packet, back in zip(cut, sent(result), strict=True):
-        # Ethernet alone is turned round, or IP as well if its header is whole; nothing else may change.
+        # Only the Ethernet addresses are exchanged, or also the IP addresses if the IP header is complete; nothing else
+        # may change.
         addresses = packet[:26] + packet[30:34] + packet[26:30] + packet[34:]
         also_ip = addresses[6:12] + addresses[:6] + addresses[12:]
         assert back in (turned[packet], also_ip)
@@ -132,7 +133,7 @@ def test_copy_to_host_stays_in_the_memory_of_its_context(tmp_path: Path) -> None
 
 
 def messages(packets: list[bytes]) -> list[list[bytes]]:
-    """By 5-tuple until FIN or RST, in the order in which they begin."""
+    """Flows by 5-tuple until FIN or RST, in the order in which they begin."""
     found: list[list[bytes]] = []
     open_: dict[tuple[bytes, bytes, int, int, int], list[bytes]] = {}
     for packet in packets:
@@ -159,7 +160,7 @@ def test_count_writes_packets_and_bytes_of_every_message_that_ends(capture: str)
     assert sorted(msgids) == list(range(len(found)))
     expected: dict[int, tuple[int, int]] = {}
     for number, message in enumerate(found):
-        if number in ended:  # a later message may have the place of an earlier one
+        if number in ended:  # a later message may use the place of an earlier one
             expected[msgids[number]] = (len(message), sum(map(len, message)))
     assert {number for number, message in enumerate(found) if frames.parse(message[-1]).tcp_flags & 0b101} == ended
     for msgid, counted in expected.items():

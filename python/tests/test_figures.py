@@ -26,7 +26,7 @@ def drawn(figure: object) -> None:
 
 
 def faults(figure) -> list[str]:  # type: ignore[no-untyped-def]
-    """What a reader would stumble over."""
+    """Defects that a reader would notice."""
     drawn(figure)
     found = []
     if figure.get_size_inches()[0] > style.PAGE_INCHES + 0.01:
@@ -49,7 +49,7 @@ def faults(figure) -> list[str]:  # type: ignore[no-untyped-def]
 
 
 def beyond(axis: Axis) -> list[Text]:
-    """Labels of ticks that lie outside the axis; matplotlib has them and does not draw them."""
+    """Labels of ticks outside the axis, which matplotlib keeps but does not draw."""
     low, high = sorted(axis.get_view_interval())
     room = 1e-9 * (high - low)
     ticks = [*axis.get_major_ticks(), *axis.get_minor_ticks()]
@@ -61,7 +61,7 @@ def inside(box: Bbox, sheet: Bbox) -> bool:
 
 
 def overlap(one: Bbox, two: Bbox) -> bool:
-    """By more than the room that a letter leaves around itself."""
+    """By more than the margin around a letter."""
     width = min(one.x1, two.x1) - max(one.x0, two.x0)
     height = min(one.y1, two.y1) - max(one.y0, two.y0)
     return bool(width > 1.5 and height > 3)

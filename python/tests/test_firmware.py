@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Building firmware: both compilers, what is in the image, and what the errors say."""
+"""Building firmware: both compilers, the contents of the image, and the errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MISSING_FUNCTIONS = {0x18, 0x19, 0x1A, 0x1B, 0x10, 0x11, 0x12, 0x13, 0x34}  # mu
 
 @pytest.fixture(params=COMPILERS)
 def cc(request: pytest.FixtureRequest) -> str:
-    """Each compiler that is here."""
+    """Each installed compiler."""
     name: str = request.param
     if name != "zig" and shutil.which(name) is None:
         pytest.skip(f"{name} is not installed")

@@ -21,7 +21,7 @@ def packets(port: int, count: int) -> list[bytes]:
 
 
 def destroy_at_once(machine: spinet.Machine, context: Context) -> int:
-    """As soon as the driver allows it; nanoseconds until then."""
+    """Closes it as soon as the driver allows it; returns the nanoseconds until then."""
     begun = machine.now_ns
     while True:
         try:
@@ -49,7 +49,7 @@ def test_what_a_flood_leaves_reaches_nobody(flood: str, late_ns: int) -> None:
         machine.send(packets(1, 12), every="150 ns")
         machine.step(f"{late_ns} ns")
         rule.remove(messages="kill")
-        # Its four handlers run until their watchdogs end them, and what they have asked for is moved.
+        # Its four handlers run until their watchdogs end them, and their transfers complete.
         assert 0 < destroy_at_once(machine, context) < 200_000
         first.close()
 

@@ -76,7 +76,7 @@ def test_a_message_ends_with_the_rule_for_its_end() -> None:
         ([{"rule_set": {"rule": []}}], "rule"),
     ],
 )
-def test_what_the_engine_cannot_have_is_told(contexts: list[dict[str, Any]], complaint: str) -> None:
+def test_what_the_engine_cannot_have_is_reported(contexts: list[dict[str, Any]], complaint: str) -> None:
     with pytest.raises(spinet.InputError, match=complaint.replace("`", "`")):
         run(*contexts)
 

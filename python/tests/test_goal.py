@@ -129,7 +129,7 @@ def test_schedules_are_made_converted_and_checked(tmp_path: Path, capsys: pytest
     assert json.loads(run(capsys, "goal", binary, "--json"))["finish_ns"] == 90210
 
 
-def test_mistakes_are_told_with_their_place(two: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes_are_reported_with_their_place(two: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wrong = tmp_path / "wrong.goal"
     wrong.write_text(TWO.replace("recv 100b", "rcev 100b"))
     assert f"{wrong}:8:4: an operation must follow a label (found `rcev`" in run(capsys, "goal", wrong, code=2)

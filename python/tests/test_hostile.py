@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handlers that do what no handler should: a clear event each, and the card works on for the other packets."""
+"""Handlers that misbehave: each causes a clear event, and the card continues to work for the other packets."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def describe(name: str, result: spinet.Result) -> str:
         assert (trap["count"], first["frame"], first["stage"]) == (1, BAD, "payload")
         value = "its address" if trap["cause"] == "breakpoint" and first["value"] == first["pc"] else first["value"]
         note = first["note"] or ""
-        # The address is that of a register, which the handler may well touch.
+        # The address is that of a register, which the handler may access.
         what = {"0x1b205080": "command", "0x1b204418": "transfer"}.get(first["value"])
         assert what is None or note == f"a {what} for memory, of card or host, that is not its task's"
         value += f" ({note.split(' the')[0]})" if note and not what else ""
@@ -218,14 +218,14 @@ def test_the_summary_says_where_a_command_was_refused_and_what_overflowed(
 ) -> None:
     command = ["run", str(program), "--traffic", str(capture), "--nic", "pspin-rtl", "--set", ENDS_ALL[1], "--handler"]
     assert cli.main([*command, "copy_to_host_from_nowhere"]) == 0
-    # The words are broken where the line ends, the count is not.
+    # The line may break between words, but not within the count.
     said = capsys.readouterr().out.partition("\nFault")[2].partition("\n\n")[0]
     why = "address 1 0x30000000: nothing answers at the address"
     first = f"copy_to_host_from_nowhere_ph, by host DMA, cluster 1 core 0, {why}"
     assert " ".join(said.split()) == f"first at count command refused {first}"
     result = spinet.run(program=program, traffic=capture, nic="pspin-rtl", handler="send_a_jumbo")
-    told = "a command was refused; first one of send_a_jumbo_ph, by NIC outbound, address 0x1c300000"
-    assert result.remarks == (f"{told}: 65,536 bytes, must be 1 to 2,048, packet 5, core 0 of cluster 1",)
+    shown = "a command was refused; first one of send_a_jumbo_ph, by NIC outbound, address 0x1c300000"
+    assert result.remarks == (f"{shown}: 65,536 bytes, must be 1 to 2,048, packet 5, core 0 of cluster 1",)
     refused = result.summary["output"]
     first = refused["first_command_fault"]
     assert (first["frame"], first["stage"], first["handler"]) == (BAD, "payload", "send_a_jumbo_ph")
@@ -257,7 +257,7 @@ def test_an_error_is_written_to_the_context_descriptor(program: Path, capture: P
 
 
 def test_what_rings_for_itself_cannot_go_on(program: Path, capture: Path) -> None:
-    """After the doorbell a handler's code is closed to its core: what it does there ends no other packet's task."""
+    """After the doorbell a core may not run its handler's code, so it cannot end another packet's task."""
     result = spinet.run(program=program, handler="ring_the_doorbell", traffic=capture)
     assert result.complete and result.summary["packets"]["trapped"] == 0
     counters = result.summary["counters"]
@@ -312,6 +312,6 @@ def test_a_trap_in_an_inlined_header_names_the_handlers_line_first(program: Path
     assert Path(first["line"]).name.startswith("hostile.c:")
     files = [Path(call["line"]).name for call in first["inlined"]]
     assert files[-1].startswith("spin_amo.h:") and first["inlined"][-1]["function"].startswith("amo_")
-    told = f"{Path(first['line']).name}, inlined from {', '.join(files)}"
-    assert f" at {told} (pc " in result.remarks[0]
-    assert run_report.source_line(first) == told
+    shown = f"{Path(first['line']).name}, inlined from {', '.join(files)}"
+    assert f" at {shown} (pc " in result.remarks[0]
+    assert run_report.source_line(first) == shown

@@ -149,7 +149,7 @@ def check_register(operations: list[tuple[bool, bytes | None, int, int]]) -> Non
     """Check gets of one key: (is a put, value, begin, end). All values are different.
 
     A get must return a value whose put began before the get ended, and that no later put replaced before the get began:
-    no put may lie, as a whole, between that put and the get.
+    no complete put may happen between that put and the get.
     """
     puts = {value: (begin, end) for is_put, value, begin, end in operations if is_put}
     for is_put, value, begin, end in operations:
@@ -213,7 +213,7 @@ def test_malformed_requests_are_counted_and_refused() -> None:
     for number, frame in enumerate(wrong, 1):
         assert [keyvalue.STATUS[reply.status] for reply in server.process(frame)] == ["malformed"], number
         assert server.events == {"keys": 1, "refused": number, "duplicates": 0}
-    assert server.process(wrong[0][:50]) == []  # it has no number to answer
+    assert server.process(wrong[0][:50]) == []  # it has no number for a reply
     assert server.events["refused"] == len(wrong) + 1
     assert server.perform(keyvalue.get(b"key")) == [("ok", b"value")]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kind of card that only the simulator knows: it has everything of the front that needs nothing of its own."""
+"""A kind of card that only the simulator knows: it has all features of the front end that need no code for the kind."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OF_ONE_KIND = {
 
 
 def common(summary: dict[str, Any]) -> dict[str, Any]:
-    """A summary without what only its kind has."""
+    """A summary without the keys of its kind."""
     schema = json.loads(_core.schema("summary"))["common"]["properties"]
     known = {key: value for key, value in summary.items() if key in schema}
     return {**known, "kind": "plain", "nic": "plain-nic"}

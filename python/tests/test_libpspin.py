@@ -75,7 +75,7 @@ def test_the_papers_handlers_do_on_a_c_host_what_c_computes(handler: str, paper:
     assert "Packets: 32; Bytes: 32768" in ran.stdout
 
 
-# The rules lay elsewhere, with the headers, in the first of PsPIN's checkouts.
+# In early versions of PsPIN, the rules were elsewhere, beside the headers.
 MAKEFILE = """\
 SPIN_APP_NAME = pingpong
 SPIN_APP_SRCS = handlers/ping_pong.c
@@ -208,8 +208,8 @@ def ran_by_make(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> tu
         (folder / name).write_text(text)
     tools = os.environ | {"SPINET": f"{sys.executable} -m spinet.cli"}
     sourced = f"source {installed}/pspin/sourceme.sh && env -0"
-    told = subprocess.run(["bash", "-c", sourced], env=tools, capture_output=True, text=True, check=True).stdout
-    variables = dict(one.split("=", 1) for one in told.split("\0") if one)
+    shown = subprocess.run(["bash", "-c", sourced], env=tools, capture_output=True, text=True, check=True).stdout
+    variables = dict(one.split("=", 1) for one in shown.split("\0") if one)
     for target in ("all", "run"):
         subprocess.run(["make", target], cwd=folder, env=variables, check=True, capture_output=True)
     return folder, variables

@@ -213,7 +213,7 @@ def test_schedules_find_mistakes(tmp_path: Path, file: str, old: str, new: str) 
 
 
 def check_orders(node: Node, draw: random.Random) -> None:
-    """Messages of one sender, and receives, come in any order and repeatedly; only their numbers decide."""
+    """Messages of one sender, and receives, arrive in any order and repeatedly; only their numbers matter."""
     messages = []
     for number in range(1, 15):
         data = draw.randbytes(draw.choice(SIZES))
@@ -329,7 +329,7 @@ def test_full_lists_are_reported_and_recover() -> None:
     for tag in (90, 91, 92, 93):  # nobody sends these
         node.process(node.post(10, source=1, tag=tag))
     assert [node.record(number)[0] for number in range(1, 6)] == ["ok", "", "", "", "full"]
-    # A refused receive has its place in the order; the next one counts on.
+    # A refused receive keeps its place in the order; the next one has the next number.
     node.process(node.message(3, b"now", tag=0))
     assert node.events["fulls"] == 4  # with the last message, for which there is no entry
     assert node.record(2)[0] == ""
@@ -436,7 +436,7 @@ class World:
             yield from endpoint.progress(20_000)
         yield from endpoint.wait(*sends)
         assert {send.status for send in sends} == {"ok"}
-        yield from endpoint.progress(100_000)  # others may miss answers
+        yield from endpoint.progress(100_000)  # other receivers may lack answers
 
     def run(self, service: Matching, faults: str, threads: int = 1) -> str:
         """Run it on a network. Returns the digest."""

@@ -135,7 +135,7 @@ def test_a_held_message_is_for_its_own_receive_only() -> None:
     assert node.record(5)[0] == "none"
 
 
-def test_the_sender_of_a_held_long_message_is_not_told_that_it_is_done() -> None:
+def test_the_sender_of_a_held_long_message_does_not_learn_that_it_is_done() -> None:
     node = Node(service=Matching())
     announcement = node.message(1, bytes(range(250)) * 20, tag=5)
     node.process(announcement)
@@ -148,7 +148,7 @@ def test_the_sender_of_a_held_long_message_is_not_told_that_it_is_done() -> None
 
 @pytest.mark.parametrize("seed", range(4))
 def test_posts_take_their_place_by_number(seed: int) -> None:
-    """Posts of all modes, and messages of one sender, come in any order and repeatedly; only their numbers decide."""
+    """Posts of all modes, and messages of one sender, arrive in any order and repeatedly; only their numbers matter."""
     draw, node = seeded(seed), Node(service=Matching())
     data = {number: draw.randbytes(draw.choice(SIZES)) for number in range(1, 11)}
     messages = {n: Message(source=1, number=n, tag=draw.randrange(2) | n << 8) for n in data}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which handlers run for the packets of a message, how often and in which order; any of them absent."""
+"""Which handlers run for the packets of a message, how often and in which order, if any of them is absent."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def sizes(flow: int) -> list[int]:
 
 
 def run(capture: Path, stages: tuple[str, ...], **more: str) -> tuple[spinet.Result, list[tuple[str, int, int]]]:
-    """A run, and what the handlers noted: stage, message, length of the packet."""
+    """A run, and the records of the handlers: stage, message, length of the packet."""
     defines = {stage.upper(): 1 for stage in stages}
     result = spinet.run(program="python/tests/handlers/journal.c", traffic=capture, defines=defines, **more)
     memory = result.host_memory(HOST, 8 * 1000)

@@ -49,7 +49,7 @@ def test_a_short_run_has_no_steady_state() -> None:
 
 
 def card(capacity: float) -> Any:
-    """A card that holds this many Gbit/s; it notes the sources that it was given."""
+    """A card that sustains this rate in Gbit/s, and records the given sources."""
     seen: list[str] = []
 
     def run(source: str, pacing: str | None) -> Mapping[str, Any]:
@@ -89,7 +89,7 @@ def test_the_command_finds_the_rate_of_a_handler(tmp_path: Any, capfd: pytest.Ca
     arguments = ["ndr", str(tmp_path / "slow.c"), "--traffic", "udp:count=1500", "--precision", "5"]
     assert cli.main([*arguments, "--sizes", "500,1500", "--json"]) == 0
     small, large = json.loads(capfd.readouterr().out)
-    # The handler does not look at the packet: it takes the same packets a second.
+    # The handler does not look at the packet: it processes the same number of packets a second.
     assert small["packets_per_s"] == pytest.approx(large["packets_per_s"], rel=0.25)
     assert small["gbps"] < large["gbps"]
     assert small["bottleneck"].endswith(".hpus")

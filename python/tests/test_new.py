@@ -80,7 +80,8 @@ def test_vs_code_debugs_the_experiment(tmp_path: Path, capsys: pytest.CaptureFix
     assert configuration["preLaunchTask"] == task["label"]
     assert configuration["program"] == "${workspaceFolder}/debug.elf"
     assert configuration["miDebuggerPath"] == "gdb-multiarch"
-    # The task with another port, so that tests can run beside each other, as far as VS Code's pattern for its end.
+    # Runs the task with another port, so that tests can run in parallel, until its output matches VS Code's end
+    # pattern.
     assert task["command"] == "spinet"
     arguments = [*task["args"][:-1], "0"]
     command = [sys.executable, "-m", "spinet.cli", *arguments]

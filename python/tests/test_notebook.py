@@ -115,7 +115,7 @@ def test_views_of_host_memory_share_it_and_cannot_be_written() -> None:
     for one in (view, result.host_view(base - 4096, 8192)):
         with pytest.raises(ValueError, match="read-only"):
             one[0] = 1
-    # Beyond what was written there are zeros, as in `host_memory`.
+    # Bytes outside the written ranges are zeros, as in `host_memory`.
     assert result.host_view(base - 8, 16).tobytes() == bytes(8) + before[:8]
     assert result.host_view((1 << 64) - 8, 16).tobytes() == bytes(16)
     assert result.host_view(base, 0).shape == (0,)
@@ -155,7 +155,7 @@ PACKETS = [build(ip=4, protocol=17, ports=(9, port), payload=b"x" * 30) for port
 def test_packets_of_a_program_are_traffic(make: Any) -> None:
     result = spinet.run(program=PING_PONG, traffic=make(), match="udp.dst_port != 54")
     assert result.summary["packets"]["in"] == 3 and len(result.sent) == 2
-    # They come back with their ports exchanged.
+    # They return with their ports exchanged.
     assert sorted(one.data[34:36] for one in result.sent) == [packet[36:38] for packet in PACKETS[::2]]
     assert result.digest == spinet.run(program=PING_PONG, traffic=PACKETS, match="udp.dst_port != 54").digest
 

@@ -28,11 +28,11 @@ def test_the_guides_policy_lets_short_flows_pass(capsys: pytest.CaptureFixture[s
     assert code is not None
     names: dict[str, Any] = {}
     exec(compile(code.group(1), str(GUIDE), "exec"), names)
-    told = capsys.readouterr().out.splitlines()
-    assert len(told) == 2
+    shown = capsys.readouterr().out.splitlines()
+    assert len(shown) == 2
     fifo, own = names["fifo"].tenants["mouse"], names["own"].tenants["mouse"]
     assert own.packets_out == own.packets_in == 40, "the packets that are dropped are the elephant's"
-    assert own.latency.mean < fifo.latency.mean / 5, told
+    assert own.latency.mean < fifo.latency.mean / 5, shown
 
 
 def test_the_guides_hierarchy_is_strict_above_and_fair_below(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_a_policy_hears_what_is_served_and_dropped() -> None:
 
     result = run(Loud())
     assert heard.count("rank") == heard.count("served") == 50
-    assert result.latency is not None and result.latency.min > 500 * 4, "nobody goes before 500 cycles of 4 ns"
+    assert result.latency is not None and result.latency.min > 500 * 4, "no packet leaves before 500 cycles of 4 ns"
 
 
 def test_eligible_is_asked_again_only_when_a_policy_may_have_changed() -> None:
@@ -80,7 +80,7 @@ def test_eligible_is_asked_again_only_when_a_policy_may_have_changed() -> None:
             self.changes += 1
 
         def eligible(self, rank: int) -> int:
-            assert (rank, self.changes) not in self.seen, "asked twice in the same state"
+            assert (rank, self.changes) not in self.seen, "called twice in the same state"
             self.seen.add((rank, self.changes))
             self.asked += 1
             return rank + 500
@@ -116,7 +116,7 @@ def test_policies_that_share_state_are_asked_when_either_changes_it() -> None:
     left = sorted(int(time) for time in result.columns["left_ps"])
     assert result.complete and len(left) == 40
     gaps = [later - earlier for earlier, later in pairwise(left)]
-    assert min(gaps[2:]) > 900 * 4000, "a service did not hear of what the other had sent"
+    assert min(gaps[2:]) > 900 * 4000, "a service did not see what the other one had sent"
 
 
 def test_equal_runs_give_equal_digests() -> None:
@@ -153,16 +153,18 @@ def test_ranks_that_are_none_name_the_service_and_the_policy(rank: Any) -> None:
         def rank(self, packet: Any) -> Any:
             return rank
 
-    with pytest.raises(spinet.InputError, match=rf"`rank` of Odd, the policy of service `work` returned {rank!r}, must be"):
+    with pytest.raises(
+        spinet.InputError, match=rf"`rank` of Odd, the policy of service `work` returned {rank!r}, must be"
+    ):
         run(Odd())
 
 
-def test_a_policy_without_ranks_is_told_before_the_run() -> None:
+def test_a_policy_without_ranks_is_reported_before_the_run() -> None:
     with pytest.raises(spinet.InputError, match="object, the policy of service `work`, has no method `rank"):
         run(object())
 
 
-def test_services_and_cards_that_have_none_are_told() -> None:
+def test_services_and_cards_that_have_none_are_reported() -> None:
     class Any0:
         def rank(self, packet: Any) -> int:
             return 0
@@ -184,13 +186,13 @@ def test_a_packet_that_may_never_go_ends_the_run() -> None:
     assert run(Never()).summary["ended"]["reason"] == "stalled"
 
 
-def test_a_policy_is_told_what_the_chain_tells_the_service() -> None:
+def test_a_policy_is_reported_what_the_chain_tells_the_service() -> None:
     class ByPort:
         def __init__(self) -> None:
-            self.told: set[int] = set()
+            self.shown: set[int] = set()
 
         def rank(self, packet: Any) -> int:
-            self.told.add(packet.metadata)
+            self.shown.add(packet.metadata)
             return int(packet.metadata)
 
     policy = ByPort()
@@ -200,7 +202,7 @@ def test_a_policy_is_told_what_the_chain_tells_the_service() -> None:
         traffic=[f"udp:size=64,count=30,rate=2G,dst_port={port}" for port in (9, 7, 8)],
         policies={"work": policy},
     )
-    assert policy.told == {7, 8, 9}
-    # From the moment at which all are there, all of a port go before any of the next.
+    assert policy.shown == {7, 8, 9}
+    # When all packets have arrived, all packets of a port leave before any packet of the next port.
     ports = [int.from_bytes(packet.data[36:38], "big") for packet in result.to_host]
     assert ports[-60:] == sorted(ports[-60:]) and ports.count(9) == 30

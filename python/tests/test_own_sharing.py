@@ -182,7 +182,7 @@ def test_the_exception_of_a_policy_ends_the_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policies", "sharing", "told"),
+    ("policies", "sharing", "shown"),
     [
         ({"task": Strict()}, {}, "there is no part `task`, must be one of tasks, .*; did you mean `tasks`"),
         ({"tasks": 7}, {}, r"int, the policy of `tasks`, has no method `choose\(now, waiting\)`"),
@@ -190,8 +190,8 @@ def test_the_exception_of_a_policy_ends_the_run() -> None:
         ({"tasks": Strict()}, {"turns": False}, "sharing.turns is false, must be true for a policy of `tasks`"),
     ],
 )
-def test_a_policy_needs_a_method_and_a_part_with_tenants(policies: Any, sharing: Any, told: str) -> None:
-    with pytest.raises(spinet.InputError, match=told):
+def test_a_policy_needs_a_method_and_a_part_with_tenants(policies: Any, sharing: Any, shown: str) -> None:
+    with pytest.raises(spinet.InputError, match=shown):
         run("spinner", policies, n=1, **sharing)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs in a core-based unit of a PANIC NIC: their bytes, their rates, and what they may not do."""
+"""Programs in a core-based unit of a PANIC NIC: their bytes, their rates, and their restrictions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def build(name: str, **options: object) -> Path:
 
 
 def udp(number: int, size: int = MTU, *, protocol: int = frames.UDP) -> bytes:
-    """From a host and a port of its own for each of 32 flows."""
+    """Each of 32 flows has its own host and port."""
     header = 42 if protocol == frames.UDP else 54
     flow = number % 32
     data = bytearray(frames.build(ip=4, protocol=protocol, ports=(1000 + flow, 53), payload=bytes(size - header)))

@@ -65,7 +65,7 @@ def test_reduce_adds_vectors_element_by_element(traffic: str, defines: dict[str,
 
 
 def test_reduce_leaves_nothing_behind_for_the_next_message() -> None:
-    # One after the other: the second message begins when the first is long done.
+    # One after the other: the second message begins long after the end of the first.
     traffic = "udp:size=2092,count=64,payload=ints,rate=500M"
     second = packets_of(traffic)[32:]
     sums = [sum(column) % 2**32 for column in zip(*(words(packet) for packet in second), strict=True)]
@@ -132,7 +132,7 @@ def test_histogram_ends_with_its_last_packet(packets: int, message: str) -> None
 
 @pytest.mark.parametrize("ends", [{"MESSAGES": 100}, {"PACKETS": 100}])
 def test_histogram_leaves_nothing_behind_for_the_next_one(ends: dict[str, int]) -> None:
-    # One after the other: at 100 Mbit/s a packet comes in 24 us, and the merge takes 17.
+    # One after the other: at 100 Mbit/s a packet arrives every 24 us, and the merge takes 17 us.
     traffic = "udp:size=300,count=200,payload=ints:1024,rate=100M"
     second = packets_of(traffic)[100:]
     bins = Counter(value for packet in second for value in words(packet))
@@ -197,7 +197,7 @@ def test_rules_that_cannot_be_are_refused() -> None:
 
 
 class Cache:
-    """125 sets of 4 ways: writes go in, and whose turn it is goes out."""
+    """125 sets of 4 ways: writes add entries, and evict the entry whose turn it is."""
 
     def __init__(self) -> None:
         self.sets: list[list[tuple[int, int] | None]] = [[None] * 4 for _ in range(125)]
@@ -412,8 +412,8 @@ def test_handlers_take_packets_of_pspin_drivers(tmp_path: Path) -> None:
     ("handler", "payload", "defines", "most"),
     [
         ("reduce", "ints", {}, 8.2),
-        # The next address goes into the register of an AMO's result: three stalls for four words. PsPIN's RTL takes the
-        # same 20 cycles a turn.
+        # The next address is written to the register of an AMO's result: three stalls for four words. PsPIN's RTL takes
+        # the same 20 cycles an iteration.
         ("reduce", "ints", {"UNROLLED": ""}, 5.3),
         ("reduce", "ints", {"SPIN_XPULP": ""}, 3.4),
         ("aggregate", "ints", {}, 6.3),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configurations that nobody tried: random parameters are refused with what is allowed, or the card does its work.
+"""Random parameters: either they are refused with the allowed values, or the card works.
 
 A draw is a number; `SPINET_DRAWS=first:last` runs others than the few of the gate.
 """
@@ -30,12 +30,12 @@ def draws(n: int) -> range:
 
 
 def evenly(draw: random.Random, least: int, most: int) -> int:
-    """As often from 1 to 2 as from 512 to 1024."""
+    """Log-uniform: 1 to 2 is as likely as 512 to 1024."""
     return round(math.exp(draw.uniform(math.log(least), math.log(most))))
 
 
 def pspin(draw: random.Random) -> dict[str, object]:
-    """A PsPIN of any shape, and a dozen of other parameters, most of them as they may be."""
+    """A PsPIN of any shape, with a dozen other random parameters, most of them valid."""
     power = {
         "cluster.l1_bytes": (15, 20),
         "cluster.packet_buffer_bytes": (9, 18),

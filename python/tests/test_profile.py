@@ -170,7 +170,7 @@ def test_a_file_for_pprof_has_cycles_by_cause_and_lines_innermost_first(profile:
     assert names[0] == ""
     by_cause: dict[str, int] = {}
     for sample in blocks(message, 2):
-        # Two numbers that are packed are read like a field: the first is at the front.
+        # Two numbers that are packed are read like a field: the first one is in the high bits.
         (values,), (label,) = blocks(sample, 2), blocks(sample, 3)
         numbers, value, shift = [], 0, 0
         for byte in values:
@@ -271,7 +271,7 @@ def test_parts_of_every_kind_of_card_are_resources() -> None:
 
 
 def test_cycles_before_the_traffic_do_not_count_as_busy() -> None:
-    # The host loads the firmware for 11 ms before the first frame, and both memory and PCI are busy with that.
+    # The host loads the firmware for 11 ms before the first frame, which keeps both memory and PCI busy.
     run = spinet.run(nic="tigon2", send="udp:size=1514,payload=numbered,count=20", limit="60 ms").summary
     pci = next(row for row in run["resources"] if row["name"] == "pci.busy_cycles")
     seconds = (run["time"]["simulated_ns"] - run["time"]["started_ns"]) / 1e9

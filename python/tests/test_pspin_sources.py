@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handlers in the form they have for PsPIN: every name of its headers, and what its compiler let pass."""
+"""Handlers as written for PsPIN: every name of its headers, and code that its compiler accepted."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_driver_may_know_handlers_by_any_name(tmp_path: Path) -> None:
         built.entry()
 
 
-def test_a_misspelled_function_is_told_by_compiler_and_linker(tmp_path: Path) -> None:
+def test_a_misspelled_function_is_reported_by_compiler_and_linker(tmp_path: Path) -> None:
     text = "__handler__ void l_ph(handler_args_t *args) { spin_cmd_wiat(0); }"
     with pytest.raises(toolchain.CompileError, match=r"^handler\.c does not link\n") as caught:
         toolchain.build([write(tmp_path, text)], cache=tmp_path / "cache")
@@ -141,7 +141,8 @@ __handler__ void old_th(handler_args_t *args)
 
 
 def test_handlers_for_pspins_packets_run_on_generated_ones(tmp_path: Path) -> None:
-    """The same packets twice, once sent back as they came: what was exchanged in the others, and what the sum is."""
+    """Sends the same packets twice, once returned unchanged; compares the exchanged fields of the others, and the
+    sum."""
     traffic = "pspin:size=256,count=40,payload=ints,src_port=258,dst_port=772"
     program = write(tmp_path, OLD_FORM)
     result = spinet.run(program=program, traffic=traffic, message="all")
@@ -171,7 +172,7 @@ def other_runtime(folder: Path) -> Path:
 
 @pytest.mark.parametrize("nic", ["pspin-rtl", "pspin"])
 def test_a_program_with_another_runtime_boots_and_runs(nic: str, tmp_path: Path) -> None:
-    """Two contexts take turns on the cores of one cluster; where traps leave the runtime whole, some packets trap."""
+    """Two contexts take turns on the cores of one cluster; if the runtime survives traps, some packets trap."""
     traps = set(range(7, 96, 8)) if nic == "pspin" else set()
     numbered = [bytes(42) + bytes([i, i in traps]) + bytes(20) for i in sorted(range(96), key=lambda i: i * 37 % 96)]
     frames.write(tmp_path / "frames.pcap", numbered)

@@ -40,7 +40,7 @@ def test_each_beat_takes_a_cycle_into_packet_memory_and_one_to_l1(size: int) -> 
 
 @pytest.mark.parametrize("additions", [0, 1, 5, 40])
 def test_header_payload_and_completion_handler_follow_27_cycles_apart(additions: int) -> None:
-    # Messages of a packet come to the four clusters in turn: the ninth is the third of its own.
+    # Messages of one packet go to the four clusters in turn: the ninth is the third of its cluster.
     packet = rows("chain", f"udp:size=64,count=9,{APART}", additions=additions)[8]
     assert packet["header_cycles"] == 8 + additions
     assert span(packet, "her", "done") == 3 * 27 + additions

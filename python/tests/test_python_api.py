@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python package as a user meets it: names, results that travel, and what may be given for what."""
+"""The Python package from a user's view: names, results that can be pickled, and accepted types of arguments."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_other_entries_take_the_same_forms() -> None:
         ({"set": {"cluster.n_coers": 4}}, "cluster.n_coers"),
     ],
 )
-def test_what_no_form_is_is_told(given: dict[str, Any], said: str) -> None:
+def test_what_no_form_is_is_reported(given: dict[str, Any], said: str) -> None:
     with pytest.raises(spinet.InputError) as refused:
         digest(**given)
     assert said in str(refused.value)
@@ -163,7 +163,7 @@ def test_what_no_form_is_is_told(given: dict[str, Any], said: str) -> None:
         ({"chains": 3}, "chains is 3, must be a text, or a list of them"),
     ],
 )
-def test_a_value_of_another_type_is_told_with_its_keyword(given: dict[str, Any], said: str) -> None:
+def test_a_value_of_another_type_is_reported_with_its_keyword(given: dict[str, Any], said: str) -> None:
     with pytest.raises(spinet.InputError, match=f"^{re.escape(said)}"):
         spinet.run(**{"program": PING_PONG, "traffic": "udp:count=1", **given})
 

@@ -78,7 +78,7 @@ def test_bits_of_any_kind_are_quantized_as_numpy_does() -> None:
 
 
 def test_ties_round_to_even() -> None:
-    """With the scale 127, elements are their own quotients; with 254, halves of them."""
+    """With the scale 127, quotients equal the elements; with 254, they are half of them."""
     whole = np.array([127, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 126.5, 0.49999997, -125.5, 1e-9, 0], "<f4")
     values, scales = on_card(Quantizer(elements=12, block=12), whole)
     assert values.tolist() == [127, 0, 2, 2, 0, -2, -2, 126, 0, -126, 0, 0]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A hostile context beside another, both with handlers in all three roles, on the same HPUs.
 
-The raider does the same deed in its header, payload and completion handlers. Its prey's messages have three packets
-each; it sums them into handler memory, counts in its scratchpads, copies each packet to its host and sends it back. All
-of that is computed here again. Values left in registers and on the stack must not turn up in the raider's host
-memory.
+The raider does the same action in its header, payload and completion handlers. Its victim's messages have three packets
+each; the victim sums them into handler memory, counts in its scratchpads, copies each packet to its host and sends it
+back. The test computes all of this again. Values left in registers and on the stack must not appear in the raider's
+host memory.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WATCHDOG = 3_000  # cycles that a handler of the raider may run
 NAMES = ("packet", "l2", "stack", "scratch", "memory", "loop", "trap", "code")
 PLACES = {name: (0xE001 + i) << 16 for i, name in enumerate(NAMES)}
 
-# Deed, its words, and what happens to each handler of the raider.
+# Action, its words, and the fate of each handler of the raider.
 RAIDS = """
 NOTHING                                   : done
 # Control registers, by their place in the list of raids.c, and instructions of other modes.
@@ -250,8 +250,8 @@ def run(
 
 
 def preys_host() -> bytes:
-    """The prey's writes to its host: for each message the header's tag, packets, the sum of their words, whether
-    scratchpads counted as many at least; and its packets."""
+    """The victim's writes to its host: for each message the header's tag, packets, the sum of their words, and if the
+    scratchpads counted at least this number; and its packets."""
     host = bytearray(PREY_BYTES)
     for message in range(MESSAGES):
         packets = [preys_packet(message, packet) for packet in range(PACKETS)]
@@ -295,9 +295,9 @@ def test_a_raid_in_all_roles(raid: Raid, tmp_path: Path) -> None:
     assert describe(result) == raid.said
 
 
-# For how long a handler of the raider keeps its HPU, when it is ended by its watchdog: that, the trap and its report
-# (over PCIe), the clearing of the core for the next; and 4 commands of 64 KiB that it has left, at the link's 48
-# bytes a cycle.
+# Time for which a handler of the raider keeps its HPU if its watchdog ends it: the watchdog, the trap and its report
+# (over PCIe), the clearing of the core for the next task, and its 4 pending commands of 64 KiB, at the link's 48 bytes
+# a cycle.
 HELD = WATCHDOG + 800
 LEFT = 4 * 65536 // 48
 
@@ -307,19 +307,19 @@ def test_the_prey_waits_for_what_the_watchdog_lets_others_do(deed: str, tmp_path
     words = (4,) if deed == "EXECUTE" else ()
     alone, beside = (latest(run(tmp_path, *what, 1)) for what in (("NOTHING", ()), (deed, words)))
     bound = RUNS * (HELD + (LEFT if deed == "READ_FLOOD" else 0))
-    assert bound // 2 < beside - alone <= bound, "on one HPU everybody waits for everybody"
+    assert bound // 2 < beside - alone <= bound, "on one HPU all wait for each other"
 
 
 def latest(result: spinet.Result) -> int:
-    """Nanoseconds from when a packet of the prey came to when it was done, at most."""
+    """Longest time in ns from the arrival of a packet of the victim until it was done."""
     rows = [row for row in result.packets.to_pylist() if row["context"] == 1]
     return int(max(row["done_ps"] - row["arrival_ps"] for row in rows)) // 1000
 
 
-# All HPUs of 2 clusters of 4 move as much as they can at once. The prey waits for its turns alone: at the engine of
-# its cluster, which holds 25 pages and then takes one of each core, 64 cycles to read, 64 to write and the way;
-# twice at the command unit, where 7 pages are on the way, 2 of each cluster before it, and then one of each core, 91
-# cycles each; and for translations, in 4 tables.
+# All HPUs of 2 clusters of 4 move as much data as they can at the same time. The victim waits only for its turns: at
+# the engine of its cluster, which holds 25 pages and then takes one of each core, 64 cycles to read, 64 to write and
+# the way; twice at the command unit, where 7 pages are on the way, 2 of each cluster before it, and then one of each
+# core, 91 cycles each; and for translations, in 4 tables.
 TURNS = (25 + 4) * (2 * 64 + 22) + 2 * (7 + 2 * 2 + 8) * 91 + 4 * 2 * 80
 
 
@@ -357,8 +357,8 @@ def test_who_rings_for_itself_ends_no_other_task_where_errors_are_not_reported(d
 
 
 def test_a_watchdog_ends_a_handler_or_not_at_one_cycle(tmp_path: Path) -> None:
-    """Each turn of the loop takes two cycles. Above a certain number of turns the watchdog ends every handler, below it
-    none. No packet is lost."""
+    """Each iteration of the loop takes two cycles. Above a certain number of iterations the watchdog ends every
+    handler, below it none. No packet is lost."""
     ended = {}
     for turns in range(1250, 1550, 50):
         result = run(tmp_path, "RUN_CYCLES", (turns,), 1)

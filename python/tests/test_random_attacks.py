@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handlers of random instructions, some of which reach for a neighbour: whatever they do, that loses nothing.
+"""Handlers of random instructions, some of which access a neighbour: whatever they do, the neighbour loses nothing.
 
-A handler loads addresses into registers, of what is its own and, by chance, of what is not, and then does 45 random
-things with them: accesses of all kinds, with post-increment and register offsets too, hardware loops, transfers,
+A handler loads addresses into registers, of its own memory and, by chance, of other memory, and then does 45 random
+actions with them: accesses of all kinds, with post-increment and register offsets too, hardware loops, transfers,
 commands, control registers, branches, jumps, words that may be anything. All 24 of a program run as header, payload and
 completion handlers on the HPUs that the victim of `test_tenants` has too.
 """
@@ -86,7 +86,7 @@ def set_to(rd: int, value: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Writer:
-    """Writes handlers. `evil` is how often an address is not the handler's own."""
+    """Writes handlers. `evil` is the share of addresses that are not the handler's own."""
 
     rng: random.Random
     evil: float
@@ -239,7 +239,7 @@ def own_and_foreign(
 
 
 def scene(seed: int | None, clusters: int, cores: int, folder: Path, sets: tuple[str, ...] = ()) -> Seen:
-    """The victim beside these handlers; or, without a seed, beside none."""
+    """The victim beside these handlers; without a seed, alone."""
     with spinet.Machine(set=[f"n_clusters={clusters}", f"cluster.n_cores={cores}", *sets]) as machine:
         victim, memory, host, context, _ = settle_in(machine)
         attacker = machine.tenant("attacker", scope="udp.dst_port == 666")
@@ -287,7 +287,7 @@ def test_random_handlers_harm_nobody(clusters: int, cores: int, tmp_path: Path) 
 
 
 def test_where_nobody_is_kept_apart_they_do(tmp_path: Path) -> None:
-    """So the scenes above would see it."""
+    """This shows that the scenes above would detect an attack."""
     sets = ('isolation.regions="coarse"', "isolation.check_transfers=false")
     alone = scene(None, 1, 1, tmp_path, sets)
     with pytest.raises((AssertionError, spinet.InputError)):

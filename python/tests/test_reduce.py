@@ -51,7 +51,7 @@ def numbers(bits: np.ndarray, kind: str) -> np.ndarray:
 
 
 def bits_of(values: np.ndarray, kind: str) -> np.ndarray:
-    """The bits that represent values. All NaNs become the same one."""
+    """The bits that represent values. All NaNs become the same NaN."""
     if kind == "BFLOAT16":
         nan, wide = np.isnan(values), values.view("<u8")
         # Round to the nearest multiple of the last bit's value, which is 2^(e - 7), and at least 2^-133.
@@ -102,7 +102,7 @@ def corners(kind: str) -> np.ndarray:
 
 
 def pairs(kind: str, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """All pairs of corners, drawn bits, and drawn values whose exponents are close."""
+    """All pairs of corner cases, random bits, and random values whose exponents are close."""
     corner = corners(kind)
     random = np.random.default_rng([SEED, TYPES.index(kind)])
     span = np.iinfo(DTYPE[kind])

@@ -114,7 +114,7 @@ def test_numbers_over_time_are_those_of_the_table() -> None:
 
 
 def test_a_million_packets_keep_their_digits() -> None:
-    # Back to back for a second, each 1 us: always exactly one in the card.
+    # Packets back to back for a second, each 1 us: always exactly one is in the card.
     begin = np.arange(1_000_000, dtype=np.int64) * 1_000_000
     ones = np.ones(begin.size)
     columns = {"came": begin, "done": begin + 1_000_000, "bytes": ones}
@@ -150,7 +150,7 @@ def test_a_resource_of_pspin_has_a_place_in_the_drawing(folders: dict[str, Path]
         assert missing <= {name for name in busy if name.startswith(("interconnect.", "a["))}, kind
 
 
-# Draws the page at two widths in frames of a page of the test, and notes what it has drawn.
+# Renders the page at two widths in frames of a test page, and records what is drawn.
 HARNESS = """<!DOCTYPE html><meta charset="utf-8"><title>test</title><body>
 <iframe data-width="390" style="width:390px;height:4000px" srcdoc="{page}"></iframe>
 <iframe data-width="1200" style="width:1200px;height:4000px" srcdoc="{page}"></iframe>

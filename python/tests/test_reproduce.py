@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Experiments: the quick points of each are measured; verdicts, files and errors are what the documents say."""
+"""Experiments: the quick points of each are measured; verdicts, files and errors are as documented."""
 
 from __future__ import annotations
 
@@ -259,7 +259,7 @@ def test_an_unexplained_miss_is_exit_code_1(
         (["panik"], "there is no experiment panik", ""),
     ],
 )
-def test_an_unknown_experiment_is_told(
+def test_an_unknown_experiment_is_reported(
     arguments: list[str], complaint: str, hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["reproduce", *arguments]) == 2

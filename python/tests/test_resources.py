@@ -33,7 +33,7 @@ __handler__ void slow_ph(handler_args_t *args) {}
 
 
 def full(summary: Mapping[str, Any]) -> tuple[str, str]:
-    """The bottleneck, and what it does."""
+    """The bottleneck and its function."""
     row = next(row for row in summary["resources"] if row["name"] == summary["bottleneck"])
     assert 0.9 <= row["utilisation"] <= 1.001, row
     return row["name"], row["does"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command where what is around it is not as it should be: closed streams, full disks, no home, requests to end."""
+"""The command in a broken environment: closed streams, full disks, no home, requests to end."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ def test_who_is_asked_to_end_leaves_nothing_behind(request_to_end: signal.Signal
         run.send_signal(signal.SIGINT)  # a second signal does not stop the clean-up
         _, said = run.communicate(timeout=60)
     finally:
-        run.kill()  # or a run that did not hear would go on for hours
+        run.kill()  # otherwise a run that missed the signal would continue for hours
     assert run.returncode == 130
-    # Asked while it compiles, it writes nothing; asked later, all that there is.
+    # Interrupted while it compiles, it writes nothing; interrupted later, it writes all results so far.
     assert [path.name for path in tmp_path.iterdir()] in ([], ["out"])
     assert ("nothing was written" in said) == (not list(tmp_path.iterdir()))
     assert "Traceback" not in said
@@ -218,7 +218,7 @@ FULL = [
 
 
 @pytest.mark.parametrize(("command", "kib", "message"), FULL)
-def test_a_full_disk_is_told_and_leaves_nothing_half_written(
+def test_a_full_disk_is_reported_and_leaves_nothing_half_written(
     command: str, kib: int, message: str, tmp_path: Path
 ) -> None:
     for warm_up in (["build", str(HANDLER)], ["build", str(PING)], ["firmware", "tigon2"]):
@@ -247,7 +247,7 @@ def test_an_earlier_file_stays_until_the_next_one_is_complete(tmp_path: Path) ->
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link.pcap", "sent.pcap"]
 
 
-def test_a_cache_without_room_is_told_and_works_when_there_is(tmp_path: Path) -> None:
+def test_a_cache_without_room_is_reported_and_works_when_there_is(tmp_path: Path) -> None:
     env = {**os.environ, "SPINET_CACHE": str(tmp_path)}
     build = (*SPINET, "build", HANDLER)
     done = subprocess.run(build, env=env, capture_output=True, text=True, preexec_fn=lambda: short_files(2))
@@ -257,7 +257,9 @@ def test_a_cache_without_room_is_told_and_works_when_there_is(tmp_path: Path) ->
     assert subprocess.run(build, env=env).returncode == 0
 
 
-def test_who_has_no_home_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_error_without_a_home_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     def nobody(_number: int) -> None:
         raise KeyError
 
@@ -340,7 +342,7 @@ def test_processes_that_measure_end_with_the_one_that_started_them(tmp_path: Pat
     while any(map(is_running, workers)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not any(map(is_running, workers))
-    # The next one removes what they left.
+    # The next command removes their partial files.
     subprocess.run((*SPINET, "compare", HANDLER, "-t", "udp:count=20", "--nic", "pspin"), env=env, capture_output=True)
     assert list(scratch.iterdir()) == []
 
@@ -390,7 +392,7 @@ def test_a_text_of_which_only_a_part_is_written_is_an_error(unbuffered: str, tmp
     assert (done.returncode, done.stderr) == (2, b"error: File too large\n")
 
 
-def test_a_disk_that_is_full_in_the_middle_of_a_table_is_told(tmp_path: Path) -> None:
+def test_a_disk_that_is_full_in_the_middle_of_a_table_is_reported(tmp_path: Path) -> None:
     assert spinet.cli.main(["build", str(HANDLER)]) == 0
     command = (*SPINET, "run", HANDLER, "-t", "udp:size=64,count=150000", "--pace", "asap", "-o", "out")
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, preexec_fn=lambda: short_files(20))
@@ -475,7 +477,7 @@ def test_folders_that_are_not_utf8_are_named(name: str, tmp_path: Path) -> None:
     assert (done.returncode, "\\xff" in done.stderr, "UTF-8" in done.stderr) == (2, True, True), done.stderr
 
 
-def test_a_process_that_is_killed_while_it_measures_is_told(tmp_path: Path) -> None:
+def test_a_process_that_is_killed_while_it_measures_is_reported(tmp_path: Path) -> None:
     code = (
         "import os, signal, sys, spinet.cli, spinet.sweeps.workers as workers\n"
         "def end(scratch): os.kill(os.getpid(), signal.SIGKILL)\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs from Python and from the command line: what comes back, what is written, what is not."""
+"""Runs from Python and from the command line: returned values, written files, and files that are not written."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def test_every_matched_packet_is_counted_once(capsys: pytest.CaptureFixture[str]
         "trapped": 40,
     }
     run_report.print_summary(summary, title="fates.c")
-    told = capsys.readouterr().out
-    rows = told.partition("Fate of matched packets")[2].split("\n\n")[0].splitlines()[1:]
+    shown = capsys.readouterr().out
+    rows = shown.partition("Fate of matched packets")[2].split("\n\n")[0].splitlines()[1:]
     assert sum(int(row.split()[-1]) for row in rows) == summary["packets"]["matched"] == 80
     assert repr(fates).startswith("<Result complete: 80 packets in, 80 done, 40 trapped, digest ")
     # Errors come first, with the line of the earliest.
-    first = told.split("\n\n")[1].replace("\n  ", " ")
+    first = shown.split("\n\n")[1].replace("\n  ", " ")
     assert first.lower() == f"! {fates.remarks[0]}".lower()
     assert first.startswith("! Handlers trapped on 40 of 80 matched packets; first in fates_ph+0x"), first
     assert re.search(r" at fates\.c:17 \(pc 0x[0-9a-f]{8}\): .* packet 4, core \d of cluster \d$", first), first
@@ -77,9 +77,9 @@ def test_packets_that_find_no_queue_are_counted_once(capsys: pytest.CaptureFixtu
     part = f"{packets['without_queue']} of 1,200 matched packets"
     assert result.remarks == (f"{part} went to the host the ordinary way: {why}",)
     assert spinet.cli.main(["run", PING_PONG, "--traffic", traffic, "--message", "by flow last"]) == 0
-    told = capsys.readouterr().out
-    assert re.search(r"^not matched, to the host the ordinary way +0 +0$", told, re.MULTILINE)
-    assert re.search(rf"^no queue free, .* {packets['without_queue']}$", told, re.MULTILINE)
+    shown = capsys.readouterr().out
+    assert re.search(r"^not matched, to the host the ordinary way +0 +0$", shown, re.MULTILINE)
+    assert re.search(rf"^no queue free, .* {packets['without_queue']}$", shown, re.MULTILINE)
 
 
 def test_packets_leave_in_order_of_time(result: spinet.Result) -> None:
@@ -296,7 +296,7 @@ def test_an_interrupted_run_keeps_what_it_simulated(kind: str, request_to_end: s
 
 
 def test_python_hears_ctrl_c_with_the_summary(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop(*_told: object) -> None:
+    def stop(*_arguments: object) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(_driving.Interrupted) as stopped:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The SDK's layouts, device accesses and helpers: what compiles, what is emitted, what runs natively."""
+"""The SDK's layouts, device accesses and helpers: compilation, emitted code, and native runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMPILERS = ["zig", *(name for name in ("riscv64-unknown-elf-gcc", "clang-19") i
 
 @pytest.fixture(params=COMPILERS)
 def cc(request: pytest.FixtureRequest) -> str:
-    """Every compiler that is here; zig must be."""
+    """Every installed compiler; zig must be installed."""
     return str(request.param)
 
 

@@ -50,7 +50,7 @@ def test_a_message_spread_over_all_clusters_is_counted_whole(clusters: int, core
 
 @pytest.mark.parametrize("queues", [2, 64, 1024])
 def test_messages_under_way_have_numbers_of_their_own_however_many_queues_there_are(queues: int) -> None:
-    """`flow_id` is the number of the message's queue, by which handlers keep what they know of it."""
+    """`flow_id` is the number of the message's queue, by which handlers store its state."""
     flows = min(2 * queues, 800)
     result = spinet.run(
         program=COUNT,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resources that tenants share and one can use up: how much later a victim's packets are, and what it loses.
+"""Shared resources that one tenant can exhaust: the delay of a victim's packets, and its losses.
 
-In each scene a hostile tenant takes all it can get of one thing, with handlers that do only what they may and are ended
-by their watchdog, while a victim has modest traffic. The table of docs/machines/pspin-sharing.md is made here, by
+In each scene a hostile tenant takes the most it can of one resource, by permitted actions of handlers that their
+watchdog ends, while a victim has modest traffic. The table of docs/machines/pspin-sharing.md is made here, by
 `UPDATE_EXPECT=1`.
 """
 
@@ -40,7 +40,7 @@ UNSHARED = ("sharing.reserved_queues=0", "sharing.turns=false", "sharing.packet_
 SMALL = ("l2.packet_bytes=262144",)
 
 
-# By how much the slowest packet of the victim may be later than alone, in cycles, and why.
+# Allowed delay of the victim's slowest packet compared with a run alone, in cycles, and the reason.
 #
 # BURST   Some hundred packets come in before the victim's, and short handlers run on them.
 # ROUNDS  20 tasks wait at most in a cluster of 8 HPUs: three rounds of handlers that their watchdog ends (HELD), and
@@ -57,7 +57,7 @@ RECORD = 400  # for which an HPU writes an error to the host
 
 @dataclass(frozen=True, kw_only=True)
 class Hog:
-    """A hostile tenant: its handlers, its packets, which of them are a message, and how it is set upon the victim."""
+    """A hostile tenant: its handlers, its packets, their messages, and the way in which it attacks the victim."""
 
     takes: str
     bound: str
@@ -75,7 +75,7 @@ class Hog:
 
 
 def unended(takes: str, bound: str, *, first: bool = False) -> Hog:
-    """Messages of which the last packet never comes."""
+    """Messages whose last packet never arrives."""
     message = "by udp.src_port count 2"
     return Hog(
         takes=takes, bound=bound, late=BURST, handler="quiet", count=300, flows=300, message=message, first=first
@@ -88,7 +88,7 @@ def by_11_hpus(takes: str, bound: str, handler: str, *, late: int) -> Hog:
     return Hog(takes=takes, bound=bound, late=late, handler=handler, count=24, every="190 ns")
 
 
-# By what a row of the table is called.
+# By the name of a row of the table.
 HOGS = {
     "message queues": unended("300 messages that never end", "`reserved_queues` of each tenant"),
     "message queues, before the victim came": unended(
@@ -191,7 +191,7 @@ def packets(hog: Hog) -> list[bytes]:
 
 @cache
 def scene(name: str, *, shared: bool, hostile: bool = True) -> Seen:
-    """The victim beside a hog, or beside one whose packets nobody takes."""
+    """The victim beside a hostile tenant, or beside one whose packets no rule takes."""
     hog = HOGS[name]
     settings = hog.set if shared else (*UNSHARED, *hog.set)
     with spinet.Machine(set=settings) as machine:
@@ -244,7 +244,7 @@ def test_the_page_has_what_is_measured() -> None:
     if os.environ.get("UPDATE_EXPECT"):
         PAGE.write_text(text.replace(begin + found[0] + end, begin + measured + end))
         return
-    # To a tenth, or 50 ns: the table is about waits, not about each cycle of what is waited for.
+    # To a tenth, or 50 ns: the table shows waits, not single cycles.
     number = r"\d[\d,]*"
     assert re.sub(number, "#", found[0]) == re.sub(number, "#", measured)
     was, now = ([int(text.replace(",", "")) for text in re.findall(number, rows)] for rows in (found[0], measured))
@@ -256,7 +256,7 @@ def handled(machine: spinet.Machine) -> int:
     return sum(row["fate"] != "ordinary" for row in machine.take_packets().to_pylist())
 
 
-def test_who_leaves_a_borrowed_queue_is_told() -> None:
+def test_who_leaves_a_borrowed_queue_is_reported() -> None:
     hog = HOGS["message queues, before the victim came"]
     with spinet.Machine() as machine:
         assert machine.capabilities.reserved_message_queues == 16
@@ -271,7 +271,7 @@ def test_who_leaves_a_borrowed_queue_is_told() -> None:
         machine.step("10 us")
         machine.send(victim_packets())
         machine.step("20 us")
-        # The number that the victim has at once, and at most the number reserved for it.
+        # The number that the victim uses at the same time, at most the number reserved for it.
         heard = attacker.take_events()
         assert 1 <= len(heard) <= 16 and {event.what for event in heard} == {"message_evicted"}
         assert len({event.numbers["msgid"] for event in heard}) == len(heard)

@@ -91,6 +91,6 @@ def test_links_to_files_of_the_repository_show_them(site: Path) -> None:
 
 def test_the_tutorial_is_shown_with_its_outputs(site: Path) -> None:
     text = (site / "tutorial.html").read_text()
-    # The first cell's table, the figure of the sweep, and what a cell printed.
+    # The first cell's table, the figure of the sweep, and the output of a cell.
     assert "where the time goes, ns" in text and "offered, Gbit/s" in text and "&lt;Outcome: consumed" in text
     assert (site / "tutorial.ipynb").is_file()

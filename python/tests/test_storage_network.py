@@ -62,7 +62,7 @@ def run(
         link |= {"faults": faults, "faults_back": faults}
     entries: list[dict[str, Any]] = [
         {"name": "n0", "send": {"source": capture, "start": f"{start} ns"}, **copy},
-        *({"name": name(ip)} for ip in dead),  # a plain NIC, which takes frames and says nothing
+        *({"name": name(ip)} for ip in dead),  # a plain NIC, which takes frames and does not answer
         {"name": "n*", **storage.node()},
     ]
     network = {

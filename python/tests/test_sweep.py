@@ -350,7 +350,7 @@ def test_a_pool_that_cannot_start_its_threads_is_an_error(monkeypatch: pytest.Mo
     def refuse(_queue: object) -> None:
         raise RuntimeError("can't start new thread")
 
-    # This thread hands jobs to the processes.
+    # This thread gives jobs to the processes.
     monkeypatch.setattr("multiprocessing.queues.Queue._start_thread", refuse)
     jobs = [workers.Job(call=abs, arguments=(-1,), kind="test")]
     with pytest.raises(RuntimeError, match="can't start new thread"):

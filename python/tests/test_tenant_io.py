@@ -26,7 +26,8 @@ def run(
     congestor: Mapping[str, Any] | None = None,
     **sharing: Any,
 ) -> spinet.Result:
-    """Congestors with 16 transfers each, and behind them victims with one of 64 bytes. Each transfer is awaited."""
+    """Congestors with 16 transfers each, and victims behind them with one transfer of 64 bytes each. Each transfer is
+    awaited."""
     in_flight = sharing.pop("in_flight", 7)
 
     def context(name: str, number: int) -> dict[str, Any]:
@@ -59,7 +60,7 @@ def cycles(result: spinet.Result, context: str = "victim") -> float:
 @pytest.mark.parametrize("kernel", ["to_host", "from_host", "l2_read"])
 def test_a_short_transfer_waits_less_if_long_ones_are_cut(kernel: str) -> None:
     waits = [cycles(run(kernel, victims=16, congestors=16, fragment_bytes=size)) for size in (4096, 512, 64)]
-    # 8 pages of 64 beats, or as many fragments of 8 beats, are before it.
+    # 8 pages of 64 beats, or 8 fragments of 8 beats, are before it.
     assert waits[0] > 1.9 * waits[1] and waits[1] > 0.9 * waits[2], waits
 
 
@@ -200,7 +201,7 @@ def test_weights_share_bytes() -> None:
         return float(ends[0] / ends[1])
 
     assert share(1) == pytest.approx(1, abs=0.08)
-    # With three of four parts, n bytes take 4/3 n; the others then have all, and end at 2 n.
+    # With three of four parts, n bytes take 4/3 n; the other tenant then gets everything, and ends at 2 n.
     assert share(3) == pytest.approx(2 / 3, abs=0.08)
 
 
@@ -243,7 +244,7 @@ def test_the_driver_takes_the_same_rights() -> None:
         ("", "in_order\nsharing.egress_fragment_bytes=100", ["egress_fragment_bytes", "100", "power of two"]),
     ],
 )
-def test_mistakes_are_told(
+def test_mistakes_are_reported(
     keys: str, card: str, texts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "io.toml"
@@ -254,5 +255,5 @@ def test_mistakes_are_told(
     )
     sets = [f"--set=sharing.io_schedule={card.splitlines()[0]}", *(f"--set={more}" for more in card.splitlines()[1:])]
     assert main(["run", str(file), *sets]) == 2
-    told = capsys.readouterr().err
-    assert all(text in told for text in texts), told
+    shown = capsys.readouterr().err
+    assert all(text in shown for text in texts), shown

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two tenants on one card, one of them hostile: the other loses nothing and slows down by no more than it shares.
+"""Two tenants on one card, one of them hostile: the other loses nothing, and its delay is bounded by the shared
+resources.
 
 Each scene runs twice, with and without the attack, on the same packets at the same times. Packets, bytes, memory and
-host memory of the victim must be equal to the last byte; how much later its packets are done has a bound, and a reason.
+host memory of the victim must be equal to the last byte; the delay of its packets has a bound, with a reason.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def left_in_scratchpads(nic: str) -> tuple[bytes, int]:
 def test_a_freed_scratchpad_is_clean_before_another_gets_it() -> None:
     found, waited = left_in_scratchpads("pspin")
     assert found == bytes(4096)
-    # 16 beats in each of 4 clusters, behind those of code and static data; each cluster waits for the one before.
+    # 16 beats in each of 4 clusters, after those of code and static data; each cluster waits for the previous one.
     assert 4 * 16 <= waited < 2000
     # The published hardware gives the host no way to do it.
     found, _ = left_in_scratchpads("pspin-rtl")
@@ -95,7 +96,8 @@ def attacks(count: int) -> list[bytes]:
 
 
 def scene(attack: str | None, *, count: int = 24, every: str | None = "190 ns", nic: str = "pspin") -> Seen:
-    """The victim's packets, one each 100 ns, and attacks among them; or the same packets, none of them taken."""
+    """The victim's packets, one each 100 ns, with attacks in between; or the same packets, if no rule takes the
+    attacks."""
     with spinet.Machine(nic=nic) as machine:
         code, data = machine.capabilities.program_memory.at, machine.capabilities.handler_memory.at
         victim, memory, host, context, scratchpad = settle_in(machine)
@@ -199,12 +201,12 @@ def test_the_victim_alone_does_its_work(alone: Seen) -> None:
 
 # Shared resources, and the longest delay of the victim by an attack, in cycles.
 #
-# fetch   A cluster that meets code for the first time fetches it line by line, 8 cycles each, in turn with the others.
-# core    An attack keeps an HPU of its cluster for its watchdog and what it takes to end it: trap, error over PCIe (150
+# fetch A cluster that runs code for the first time fetches it line by line, 8 cycles each, in turn with the others.
+# core An attack keeps an HPU of its cluster for its watchdog and what it takes to end it: trap, error over PCIe (150
 #         cycles there, 150 back), feedback, below 400. Attacks that come one in 190 ns keep 11 of 32 HPUs, never all
 #         of a cluster.
 # units   HPUs take turns at a command unit, which has accepted 7 commands before. A victim waits for its HPU's turn,
-#         and before that until the 4 commands of a handler that was stopped there have had theirs: 5 rounds.
+#         and before that until the 4 commands of a handler that was stopped there are done: 5 rounds.
 # copies  Cores and packet copies take turns at a cluster's DMA engine, which has accepted 12 transfers before. The
 #         18 packets that each cluster gets here are copied one after the other.
 FETCH = 100
@@ -245,7 +247,7 @@ ATTACKS = {
 
 
 def lateness(seen: Seen, alone: Seen) -> int:
-    """By how much a packet was done later than the slowest of all that met no attack."""
+    """Delay of a packet compared with the slowest packet without an attack."""
     return max(seen.latency_ns.values()) - max(alone.latency_ns.values())
 
 
@@ -264,7 +266,7 @@ def test_an_attack_takes_nothing_and_no_more_time_than_it_shares(name: str, alon
     assert_nothing_lost(seen, alone)
     assert {event.numbers["cause"] for event in seen.attacks if event.what == "handler_error"} == attack.causes
     assert lateness(seen, alone) <= attack.late
-    assert seen.after_ns <= alone.after_ns + FETCH, "when it is over, it is over"
+    assert seen.after_ns <= alone.after_ns + FETCH, "nothing remains after its end"
 
 
 def test_when_all_cores_are_kept_the_victim_waits_for_the_watchdog(alone: Seen) -> None:
@@ -276,14 +278,14 @@ def test_when_all_cores_are_kept_the_victim_waits_for_the_watchdog(alone: Seen) 
 
 @pytest.mark.parametrize("name", ["wild_store", "wild_amo", "wild_dma", "wild_command", "steal_by_load"])
 def test_without_isolation_the_same_attacks_succeed(name: str) -> None:
-    """The RTL as published, which keeps nobody apart: so the scenes above would see it."""
+    """The published RTL, which does not isolate: this shows that the scenes above detect an attack."""
     alone, seen = scene(None, nic="pspin-rtl"), scene(name, nic="pspin-rtl")
     with pytest.raises(AssertionError):
         assert_nothing_lost(seen, alone)
 
 
 def test_a_tenant_gets_no_packets_of_another() -> None:
-    """A rule for everything, at the highest priority, takes what is in the scope of its tenant alone."""
+    """A rule for all packets, at the highest priority, takes only packets in the scope of its tenant."""
     with spinet.Machine() as machine:
         echo = HANDLERS.parent.parent.parent / "sdk/examples/ping_pong.c"
         mine, thief = (

@@ -15,7 +15,7 @@ from spinet import InputError, Result, cli, run
 BUILDS = {"one": {}, "timer": {"TIMER_ON_B": ""}, "split": {"SPLIT": ""}}
 
 
-def told(result: Result) -> str:
+def shown(result: Result) -> str:
     """Result of a run, in one line."""
     ways = (f"{way} {result.summary[way]['good']}/{result.summary[way]['offered']}" for way in ("sent", "received"))
     return f"{result.ended}: {', '.join(ways)}{''.join(f'; {fault}' for fault in result.summary['faults'])}"
@@ -27,7 +27,7 @@ def test_each_build_moves_frames_both_ways(build: str) -> None:
     for size, count in ((60, 30), (103, 30), (1514, 60)):
         spec = f"udp:size={size},payload=numbered,count={count}"
         result = run(nic="tigon2", firmware="tigon2", defines=BUILDS[build], send=spec, traffic=spec, limit="60 ms")
-        assert told(result) == f"complete: sent {count}/{count}, received {count}/{count}"
+        assert shown(result) == f"complete: sent {count}/{count}, received {count}/{count}"
 
 
 def test_the_cached_card_moves_every_frame_because_its_cache_snoops(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_the_cached_card_moves_every_frame_because_its_cache_snoops(tmp_path: Pa
         run(nic=nic, firmware="tigon2", send=spec, traffic=spec, set=["host.clear_end=0"], limit="60 ms")
         for nic in ("tigon2-cached", str(not_snooped))
     )
-    assert told(cached) == "complete: sent 400/400, received 400/400"
+    assert shown(cached) == "complete: sent 400/400, received 400/400"
     assert cached.counter("cache.read_hits") > cached.counter("cache.read_misses") > 0
     assert cached.counter("cache.lines_invalidated") > 0
     assert (stale.ended, stale.counter("cache.lines_invalidated")) == ("stalled", 0)
@@ -52,7 +52,7 @@ def test_the_cached_card_moves_every_frame_because_its_cache_snoops(tmp_path: Pa
 def test_each_build_runs_on_the_cached_card(build: str) -> None:
     spec = "udp:size=list:103:1514,payload=numbered,count=40"
     result = run(nic="tigon2-cached", defines=BUILDS[build], send=spec, traffic=spec, limit="60 ms")
-    assert told(result) == "complete: sent 40/40, received 40/40"
+    assert shown(result) == "complete: sent 40/40, received 40/40"
 
 
 def test_gccs_code_does_the_same() -> None:
@@ -60,15 +60,15 @@ def test_gccs_code_does_the_same() -> None:
         pytest.skip("mips-linux-gnu-gcc is not installed")
     spec = "udp:size=742,payload=numbered,count=30"
     result = run(nic="tigon2", firmware="tigon2", cc="mips-linux-gnu-gcc", send=spec, traffic=spec, limit="60 ms")
-    assert told(result) == "complete: sent 30/30, received 30/30"
+    assert shown(result) == "complete: sent 30/30, received 30/30"
 
 
 def test_buffers_go_round() -> None:
-    """More bytes than transmit and receive buffers hold, on the smallest board."""
+    """On the smallest board, more bytes than the transmit and receive buffers hold."""
     spec = "udp:size=1442,payload=numbered,count=400"
     board = ["sram.bytes=0x80000", "host.clear_end=0x80000"]
     result = run(nic="tigon2", firmware="tigon2", send=spec, traffic=spec + ",rate=20000pps", set=board, limit="60 ms")
-    assert told(result) == "complete: sent 400/400, received 400/400"
+    assert shown(result) == "complete: sent 400/400, received 400/400"
 
 
 def test_each_receive_ring_has_its_frames() -> None:
@@ -76,11 +76,11 @@ def test_each_receive_ring_has_its_frames() -> None:
     spec = "udp:size=list:8042:60:1514,payload=numbered,count=60"
     card = ["host.receive.mini_buffers=64", "host.receive.jumbo_buffers=32", "host.mtu=9018", "host.send.ring=card"]
     result = run(nic="tigon2", send=spec, traffic=spec, set=card, limit="60 ms")
-    assert told(result) == "complete: sent 60/60, received 60/60"
+    assert shown(result) == "complete: sent 60/60, received 60/60"
 
 
 def test_small_frames_at_full_rate_keep_sending_alive() -> None:
-    """A network that brings more than one CPU can receive does not stop it from sending."""
+    """If more frames arrive than one CPU can receive, it still sends."""
     result = run(
         nic="tigon2",
         send="udp:size=60,payload=numbered,count=400",
@@ -134,7 +134,7 @@ def test_the_report_fits_a_terminal(capfd: pytest.CaptureFixture[str], monkeypat
     assert any(line[:1] == ["send_data"] for line in words)
 
 
-def test_a_limit_before_the_end_is_told(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_limit_before_the_end_is_reported(capfd: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["run", "--nic", "tigon2", "--traffic", "udp:payload=numbered", "--limit", "1 ms"]) == 2
     error = capfd.readouterr().err
     assert error.startswith(
@@ -164,8 +164,8 @@ def test_an_experiment_file_says_what_options_say(tmp_path: Path, capfd: pytest.
     assert found["limited"]["ended"]["reason"] == "limit"
     file.write_text("nic = 'tigon2'\nsed = 3\nfirmware = { program = 'x.c', lod = 4 }\nchain = ['a: b']\n")
     assert cli.main(["run", str(file)]) == 2
-    told_all = capfd.readouterr().err
-    assert "`sed`" in told_all and "did you mean `load`?" in told_all and "`chain` is for a card that runs" in told_all
+    shown = capfd.readouterr().err
+    assert "`sed`" in shown and "did you mean `load`?" in shown and "`chain` is for a card that runs" in shown
 
 
 def test_traces_of_its_cores_have_every_instruction_and_compare_equal(tmp_path: Path) -> None:

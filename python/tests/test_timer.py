@@ -16,7 +16,7 @@ def test_a_handler_measures_by_the_timer() -> None:
     result = spinet.run(program=TIMER, traffic="udp:count=1", nic="pspin-rtl")
     assert result.complete and not result.summary["traps"]
     counted, stands = struct.unpack("<2I", result.host_memory(HOST, 8))
-    # The wait is a loop that ends when 1000 cycles have passed, and a read is some cycles itself.
+    # The wait is a loop that ends after 1000 cycles, and a read itself takes some cycles.
     assert 1000 <= counted < 1060
     assert stands == 1
 

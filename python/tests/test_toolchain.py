@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Building handlers: what comes out, what the cache notices, and what the errors say."""
+"""Building handlers: the results, the inputs that the cache checks, and the errors."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ def test_warnings_are_kept_with_the_build(tmp_path: Path, cache: Path) -> None:
     assert second.messages == first.messages
 
 
-def test_what_looks_like_a_handler_and_is_none_is_told(tmp_path: Path, cache: Path) -> None:
+def test_what_looks_like_a_handler_and_is_none_is_reported(tmp_path: Path, cache: Path) -> None:
     text = (
         "#include <handler.h>\n"
         "static void help(handler_args_t *args) { (void)args; }\n"

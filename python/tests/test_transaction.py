@@ -72,7 +72,7 @@ def test_a_transaction_locks_prepares_and_commits() -> None:
     assert node.ask(transaction.prepare(8, {2: 22})) == ("ok", [])
     assert node.ask(transaction.end(8, ABORT)) == ("ok", [])
     assert node.ask(transaction.lock(9, [1, 2, 3])) == ("ok", [11, 0, 33])
-    assert node.ask(transaction.end(9, ABORT)) == ("ok", [])  # it was not prepared, so the log does not have it
+    assert node.ask(transaction.end(9, ABORT)) == ("ok", [])  # it was not prepared, so it is not in the log
     first, second = node.log
     assert (first.transaction, first.client, first.state, first.writes) == (7, 0, "committed", {1: 11, 3: 33})
     assert (second.transaction, second.state, second.writes) == (8, "aborted", {2: 22})

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types are true: the stub is that of the module, summaries are as their types say, and a user's program checks."""
+"""Types are correct: the stub matches the module, summaries match their types, and a user's program passes the type
+checker."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheel, installed into an environment of its own and used where there is neither Rust nor this repository."""
+"""The wheel, installed into its own environment and used without Rust and without this repository."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class User:
 @pytest.fixture(scope="module")
 def user(tmp_path_factory: pytest.TempPathFactory) -> User:
     base = tmp_path_factory.mktemp("wheel")
-    # Cargo has built the simulator for this very interpreter, so that this only packs it.
+    # Cargo has built the simulator for this interpreter, so this only packs it.
     build = [sys.executable, "-m", "maturin", "build", "--release", "--locked", "--offline", "-o", str(base / "dist")]
     subprocess.run(build, cwd=ROOT, env={**os.environ, "PYO3_PYTHON": sys.executable}, check=True, capture_output=True)
     (wheel,) = (base / "dist").glob("*.whl")

@@ -2,9 +2,9 @@
 # ruff: noqa: E731 -- a lambda with a name is one of a table of meanings
 """PULP's arithmetic at extreme values, on the plain machine, against what its manual says, computed in plain Python.
 
-Words are put together field by field as RI5CY's decoder takes them apart (PsPIN RTL a49fec8, `riscv_decoder.sv`),
-so neither encodings nor meanings come from the simulator's table. Each word runs over all operands in a loop and
-leaves its results in the signature.
+Words are composed field by field, as RI5CY's decoder splits them (PsPIN RTL a49fec8, `riscv_decoder.sv`), so neither
+encodings nor meanings come from the simulator's table. Each word runs in a loop over all operands and stores its
+results in the signature.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def encode(opcode: int, funct3: int, upper: int, rs2: int = RS2) -> int:
     return upper << 25 | rs2 << 20 | RS1 << 15 | funct3 << 12 | RD << 7 | opcode
 
 
-# Bits of a lane, the bit of a word that says so, and how names say it.
+# Bits of a lane, the bit of a word that selects this width, and its suffix in names.
 WIDTHS = ((16, 0, "h"), (8, 1, "b"))
 
 # Packed operations of two vectors: bits 31 to 26, whether their constant is unsigned, and a lane of the result from
@@ -301,7 +301,7 @@ def normalised() -> Iterator[Case]:
     sub_by_register: Meaning = lambda a, b, d, r, s: shifted(d - a, b % 32, r, s)
     for rounds in (0, 1):
         for bit31 in (0, 1):
-            # Of products bit 31 says that they are signed, of sums and differences that zeros come in.
+            # Bit 31 makes products signed; in sums and differences, it shifts in zeros.
             funct3, arithmetic = 4 * rounds, 1 - bit31
             for n in SHIFTS:
                 for high in (0, 1):

@@ -65,7 +65,7 @@ def decode(file: Path) -> Decoded:
     trace = perfetto.Trace()
     trace.ParseFromString(file.read_bytes())
     found = Decoded()
-    # By sequence: each has names of its own.
+    # By sequence: each has its own names.
     all_names: dict[int, dict[str, dict[int, str]]] = {}
     tracks: dict[int, Any] = {}
     stacks: dict[int, list[Slice]] = defaultdict(list)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder with everything that can go wrong in it, for tests of what the command says."""
+"""A folder with all kinds of invalid files, for tests of the command's errors."""
 
 from __future__ import annotations
 

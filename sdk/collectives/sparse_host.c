@@ -77,7 +77,7 @@ __handler__ void sparse_ph(handler_args_t *args)
         send_block(args, host, head->block + host->window);
     }
     if ((uint32_t)amo_add(&counters->finished, 1) + 1 == host->blocks) {
-        spin_cmd_t told;
-        spin_write_to_host(spin_host_address(task, host->result + host->blocks * host->results * SPARSE_SLOT_BYTES), 1, &told);
+        spin_cmd_t command;
+        spin_write_to_host(spin_host_address(task, host->result + host->blocks * host->results * SPARSE_SLOT_BYTES), 1, &command);
     }
 }

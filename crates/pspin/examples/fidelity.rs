@@ -74,10 +74,10 @@ fn write(page: &str, texts: &[([&str; 2], String)]) -> Result<(), String> {
     std::fs::write(&path, page).map_err(told)
 }
 
-/// The page with other text between two marks.
+/// The page, with the text between two markers replaced.
 fn with(page: String, [begin, end]: [&str; 2], text: &str) -> String {
-    let (before, rest) = page.split_once(begin).expect("the page has a place for the text");
-    let (_, after) = rest.split_once(end).expect("the text has an end");
+    let (before, rest) = page.split_once(begin).expect("the page has a marker for the text");
+    let (_, after) = rest.split_once(end).expect("the text has an end marker");
     format!("{before}{begin}{text}{end}{after}")
 }
 

@@ -20,7 +20,8 @@ pub struct LockingTree {
 }
 
 impl LockingTree {
-    /// Returns true if a requester was refused and none was granted since. New requesters then make no difference.
+    /// Returns true if a requester was refused and none was granted since. New requesters do not change the choice
+    /// then.
     pub fn is_locked(&self) -> bool {
         self.locked != 0
     }

@@ -14,10 +14,10 @@ const OTHER: usize = 0;
 /// The initiator that this is part of: the outbound engine.
 const OWN: usize = 1;
 
-/// Reads of an initiator under way. Source: PsPIN RTL a49fec8, `cluster_noc.sv`, AxiMaxTxnsPerId.
+/// Maximum reads of an initiator in flight. Source: PsPIN RTL a49fec8, `cluster_noc.sv`, AxiMaxTxnsPerId.
 const READS: usize = 2;
 
-/// Transfers of an initiator that are in flight: in one cluster.
+/// Transfers of an initiator in flight: all in one cluster.
 #[derive(Default)]
 struct UnderWay {
     cluster: usize,
@@ -98,7 +98,7 @@ impl ClusterNoc {
             BurstReply::Data { tag, .. } => tag as usize,
             _ => unreachable!("clusters answer reads"),
         });
-        let to = to.expect("who is chosen has a beat");
+        let to = to.expect("the chosen cluster has a beat");
         if to == OTHER && !self.other.1.has_room() {
             self.waiting = Some(chosen);
             return;
@@ -260,7 +260,8 @@ mod tests {
 
     #[test]
     fn an_address_that_waits_holds_back_the_other_initiator() {
-        // The third read of the other initiator is of another cluster and waits for the two before. The packet is in neither.
+        // The third read of the other initiator is in another cluster and waits for the two reads before it. The packet
+        // is in neither cluster.
         check(
             &[(13, 2, 64)],
             &[(10, 0, 256), (11, 0, 256), (12, 1, 64)],

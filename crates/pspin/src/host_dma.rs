@@ -21,7 +21,7 @@ mod to_host;
 use from_host::FromHost;
 use to_host::ToHost;
 
-// Registers on the ways through the unit, `soc_dma_wrap.sv`.
+// Registers on the paths through the unit, `soc_dma_wrap.sv`.
 
 /// Cycles from when a command is seen until its first burst leaves: request FIFO, burst reshaper, emitter, and one of
 /// the two cuts around the crossbar, the other being the channel.
@@ -31,7 +31,7 @@ const WRITTEN_TO_RESPONSE: u64 = 3;
 /// Bursts of an engine that may be under way at its source, `SOC_DMA_AXI_REQ_DEPTH`.
 const SOURCE_BURSTS: usize = 12;
 
-/// A command as the unit understands it.
+/// A decoded command.
 #[derive(Clone, Copy, Debug)]
 struct Transfer {
     id: CommandId,
@@ -43,7 +43,7 @@ struct Transfer {
     start: Cycle,
 }
 
-/// A transfer of which `left` bytes are to be read, or written, next at `addr`.
+/// A transfer with `left` bytes to read or write; the next one is at `addr`.
 struct PendingTransfer<A> {
     addr: A,
     left: u32,

@@ -74,7 +74,7 @@ pub struct InboundPorts {
     pub tenants: Rx<TenantsServed>,
     /// To L2.
     pub nhi: NhiMaster,
-    /// Addresses of the bursts there, ahead of their data.
+    /// Addresses of the bursts to packet memory, sent ahead of their data.
     pub addresses: Tx<WriteAddress>,
 }
 

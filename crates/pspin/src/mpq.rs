@@ -183,7 +183,7 @@ impl MpqEngine {
         if may_wait && room > 1 { Admission::Queue } else { Admission::Refuse(DropReason::BeforeHeader) }
     }
 
-    /// Returns true if the first packet of this one's message has not arrived.
+    /// Returns true if the first packet of this packet's message has not arrived.
     fn is_early(&self, q: usize, her: &Her) -> bool {
         let queue = &self.queues[q];
         match queue.state {

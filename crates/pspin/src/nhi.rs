@@ -246,7 +246,7 @@ pub struct NhiMaster {
     nowhere: Option<Nowhere>,
 }
 
-/// The way to the L1s.
+/// The path to the L1s.
 enum Clusters {
     /// A port for each.
     Each(Vec<NhiPort>),
@@ -352,7 +352,7 @@ impl NhiMaster {
     fn send(&mut self, now: Cycle, target: Target, burst: Burst) {
         match (target, &mut self.clusters) {
             (Target::Nowhere, _) => {
-                let nowhere = self.nowhere.as_mut().expect("else the address is an error");
+                let nowhere = self.nowhere.as_mut().expect("otherwise the address is an error");
                 match burst {
                     Burst::Read { tag, addr, size, .. } => nowhere.reads.push_back((now + 3, tag, addr, size)),
                     Burst::Write { tag, addr, data, .. } => {

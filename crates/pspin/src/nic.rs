@@ -301,15 +301,15 @@ impl Pspin {
         self.clusters.iter().for_each(|cluster| cluster.borrow_mut().bound_run_ahead(cycles));
     }
 
-    /// Lets the arbiter of a cluster's instruction cache continue as after `grants` grants since reset. The count decides which
-    /// of several cores gets a line first, and boot code leaves it behind. The count decides which of several cores
-    /// gets a line first; boot code determines it.
+    /// Sets the arbiter of a cluster's instruction cache to its state after `grants` grants since reset. The count
+    /// decides which of several cores gets a line first, and boot code leaves it behind. The count decides which of
+    /// several cores gets a line first; boot code determines it.
     pub fn set_fetch_grants(&mut self, cluster: u32, grants: u32) {
         self.clusters[cluster as usize].borrow_mut().set_fetch_grants(grants);
     }
 
-    /// Lets the arbiter of the L1 bank at this byte offset continue as after an access of `core`. That decides which of
-    /// several cores goes first; boot code determines it. Panics if there is no such cluster.
+    /// Sets the arbiter of the L1 bank at this byte offset to its state after an access of `core`. That decides which
+    /// of several cores goes first; boot code determines it. Panics if there is no such cluster.
     pub fn set_bank_turn(&mut self, cluster: u32, offset: u32, core: u32) {
         self.clusters[cluster as usize].borrow_mut().set_bank_turn(offset, core);
     }

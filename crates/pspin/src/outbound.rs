@@ -110,7 +110,7 @@ pub struct Outbound {
     under_way: VecDeque<Read>,
     /// The core whose read was sent last.
     last_core: (u8, u8),
-    /// The packet of the last data.
+    /// The packet to which the last data belong.
     last_data: u64,
     /// Packets begun so far.
     n_begun: u64,

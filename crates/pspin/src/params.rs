@@ -42,7 +42,7 @@ pub struct PspinParams {
     pub pcie: PcieParams,
     /// Translation of host addresses.
     pub iommu: IommuParams,
-    /// Defaults for contexts that do not set these.
+    /// Defaults for contexts without these settings.
     pub delivery: Delivery,
     /// Guarantees of the network.
     pub network: NetworkParams,
@@ -366,8 +366,7 @@ pub struct RtlMistakes {
     pub unaligned_host_writes: bool,
     /// `CMD_TEST` tests handle 0, whatever handle was written.
     pub tests_handle_0: bool,
-    /// The transfers of a core in flight are counted modulo 16. With 16 transfers the feedback does not wait for
-    /// them.
+    /// A core's transfers in flight are counted modulo 16. With 16 transfers the feedback does not wait for them.
     pub transfer_count_wraps: bool,
     /// A request for a full queue is lost, with its packet, if the queue of the previous request is not full. While
     /// the queue of the previous request is full, requests for other queues wait too.

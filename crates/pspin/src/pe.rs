@@ -15,7 +15,7 @@ pub enum PeOp {
         /// Bits that are written.
         mask: u32,
     },
-    /// Read and write in one.
+    /// Read and write as one access.
     Amo {
         /// Which operation.
         amo: Amo,
@@ -60,7 +60,7 @@ pub struct RemoteReply {
     pub to: u32,
     /// The answer.
     pub reply: PeReply,
-    /// The operation, which determines the latency of the way back.
+    /// The operation, which determines the latency of the path back.
     pub op: PeOp,
 }
 

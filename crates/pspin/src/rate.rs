@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn each_wait_is_rounded_up_to_whole_cycles() {
-        // 3 bytes in a cycle: 33 1/3 cycles for each part.
+        // 3 bytes per cycle: 33 1/3 cycles for each part.
         assert_eq!(goes(24_000_000_000, 1_000_000_000, &[0; 7]), [0, 34, 68, 102, 136, 170, 204]);
     }
 }

@@ -49,8 +49,8 @@ enum From {
 ///           task that waited for it in f + 3. The inbound engine sees the feedback in f + 1.
 /// Source:   PsPIN RTL a49fec8, `mpq_engine.sv` and `scheduler.sv`.
 /// Mistake:  `rtl_mistakes.requests_get_lost`: the inbound engine checks the queue of the previous request. If that
-/// queue has room, the engine sends the next request, which is lost if its own queue is full. Otherwise it sends
-/// nothing.
+///           queue has room, the engine sends the next request, which is lost if its own queue is full. Otherwise it sends
+///           nothing.
 pub struct PacketScheduler {
     requests: Rx<Request>,
     tenants: Rx<TenantsServed>,
@@ -74,7 +74,7 @@ pub struct PacketScheduler {
     her_stall_cycles: Counter,
     n_set_aside: Counter,
     n_lost: Counter,
-    /// The end of a task freed the last packet, so a dropped packet goes first.
+    /// The last freed packet was of a finished task, so a dropped packet goes first.
     doomed_turn: bool,
     trace: Tracer,
 }

@@ -151,7 +151,7 @@ pub fn remap(bench: &mut Bench, script: &[(Cycle, bool)]) -> Remap {
     Remap::new(address_tx, other_rx)
 }
 
-/// A command with these words, zeros behind; its packet is numbered as the core.
+/// A command with these words, followed by zeros; its packet has the number of the core.
 pub fn command(id: CommandId, target: CommandTarget, words: &[u32]) -> Command {
     let mut all = [0; COMMAND_WORDS];
     all[..words.len()].copy_from_slice(words);
@@ -169,7 +169,7 @@ pub fn id(core: usize) -> CommandId {
 pub struct TestHost(Store);
 
 impl TestHost {
-    /// Adds a link to such a memory and returns the port to it.
+    /// Adds a link to such a memory and returns the port of the link.
     pub fn add(bench: &mut Bench, params: PcieParams, store: Store) -> HostPort {
         let (bursts, to_bursts) = bench.channel("host bursts", HOST_CHANNEL_ITEMS, 1);
         let (writes, to_writes) = bench.channel("host writes", HOST_CHANNEL_ITEMS, 1);

@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn every_row_is_taken_once_and_in_order() {
         let mut columns = Columns::new(COLUMNS);
-        // Less than a batch, several batches and a part, nothing.
+        // Less than a batch; several batches and a part; nothing.
         let mut next = 0;
         for n in [3, 2 * BATCH as i64 + 1, 0] {
             let rows = next..next + n;

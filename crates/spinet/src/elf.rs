@@ -25,7 +25,7 @@ const MAX_BYTES: usize = 64 << 20;
 pub enum ElfError {
     #[error("{file}: {source}")]
     Read { file: String, source: io::Error },
-    #[error("{file}: more than {MAX_FILE_BYTES} bytes, must be a program of at most so many")]
+    #[error("{file}: more than {MAX_FILE_BYTES} bytes, must be a program within this limit")]
     TooLong { file: String },
     #[error("{file}: begins with {found}, must be an ELF file (7f 45 4c 46)")]
     NotElf { file: String, found: String },

@@ -53,7 +53,7 @@ const PATIENCE_S: c_uint = 5;
 
 /// Not guarded.
 const FREE: c_int = -1;
-/// Guarded, and the command runs.
+/// The command runs, with guards.
 const RUNS: c_int = -2;
 
 /// [`FREE`], [`RUNS`], or the exit code of the command that has ended.

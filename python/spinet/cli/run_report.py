@@ -287,9 +287,7 @@ def _faults(summary: Mapping[str, Any]) -> Blocks:
     if faults:
         rows.append(("command refused", _refused(output["first_command_fault"]), _count(faults)))
     if output["copy_faults"]:
-        rows.append(
-            ("copy by a cluster's DMA engine", "an unmapped address", _count(output["copy_faults"]))
-        )
+        rows.append(("copy by a cluster's DMA engine", "an unmapped address", _count(output["copy_faults"])))
     events = summary["events"]
     for what, text in _EVENTS.items():
         if events[what]:

@@ -63,7 +63,8 @@ class OnKind(ABC):
     @abstractmethod
     def came_out(self, rows: Mapping[str, Times]) -> tuple[Truths, Times, Times]:
         """For each row: whether the packet left at the compared exit, when its last byte left, and its bytes at that
-        time."""
+        time.
+        """
 
     @abstractmethod
     def parts(self, rows: Mapping[str, Times], due: Times, out: Times) -> list[Part]:

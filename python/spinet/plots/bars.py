@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stacked horizontal bars, and grouped vertical bars. Every bar is labelled with its value; published ones are
-hollow."""
+hollow.
+"""
 
 from __future__ import annotations
 

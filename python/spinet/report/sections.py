@@ -227,8 +227,10 @@ def _resources(run: Run) -> Section:
         return section
     rows = [{"name": one["name"], "value": one["utilisation"], "about": one["limit"]} for one in resources]
     bottleneck = run.summary["bottleneck"]
-    said = "No part was busy for 90 % of the time." if bottleneck is None else f"{bottleneck} limits the throughput."
-    section.add(said)
+    statement = (
+        "No part was busy for 90 % of the time." if bottleneck is None else f"{bottleneck} limits the throughput."
+    )
+    section.add(statement)
     data = table(
         ("part", "limit", "units", "busy cycles", "busy [%]"),
         [(one["name"], one["limit"], one["units"], one["busy_cycles"], 100 * one["utilisation"]) for one in resources],

@@ -99,7 +99,8 @@ class Verdict:
 
 def judge(*, agrees: bool | None, miss: str, basis: str = "") -> Verdict:
     """The status, from agreement (`None` if it cannot be judged), the reason given for a miss, and the basis of a
-    hit."""
+    hit.
+    """
     if agrees is None:
         return Verdict(status=OPEN)
     if agrees:

@@ -166,10 +166,10 @@ def _packed_action(rule: Rule) -> bytes:
     return struct.pack("<I", port) + ipaddress.IPv4Address(rule.address).packed + rule.mac + bytes(2)
 
 
-def _tree(tried: Sequence[Rule], leaf_rules: int, max_bytes: int) -> _Tree | None:
+def _tree(all_rules: Sequence[Rule], leaf_rules: int, max_bytes: int) -> _Tree | None:
     """The tree, level by level, so that numbers grow with depth; None if it needs more than `max_bytes`."""
-    boxes = [rule.ranges for rule in tried]
-    numbers = [i | _ACTIONS[rule.action] << _NUMBERS["ACTION_SHIFT"] for i, rule in enumerate(tried)]
+    boxes = [rule.ranges for rule in all_rules]
+    numbers = [i | _ACTIONS[rule.action] << _NUMBERS["ACTION_SHIFT"] for i, rule in enumerate(all_rules)]
     nodes: list[tuple[int, int]] = [(0, 0)]
     entries: list[int] = []
     kept: dict[tuple[int, ...], int] = {}

@@ -111,7 +111,8 @@ def _key(ready: Ready) -> str:
 
 def _by_content(value: Any, base_dir: Path) -> Any:
     """A value of an experiment, with digests of files in place of their names. Sources count by the program that they
-    compile to."""
+    compile to.
+    """
     if isinstance(value, Mapping):
         return {key: _by_content(inner, base_dir) for key, inner in value.items()}
     if isinstance(value, list):

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The surroundings of a bare-metal test, with what the public RISC-V tests do before and after theirs: control registers
- * that a core may lack are written with mtvec pointing behind the write, so that a trap skips it; the test is entered by
- * mret; it ends by ecall, and the trap handler writes the verdict to tohost. gp holds the number of the test.
+ * that a core may lack are written with mtvec pointing to the next instruction, so that a trap skips the write; the test
+ * is entered by mret; it ends by ecall, and the trap handler writes the verdict to tohost. gp holds the number of the
+ * test.
  *
  * A test that wants traps defines `on_trap`, which gets all of them but the final ecall.
  */
@@ -108,7 +109,7 @@ on_trap: \
     li x7, value; \
     bne reg, x7, fail;
 
-/* Behind the last test: the trap and verdict words. */
+/* After the last test: the trap and verdict words. */
 #define DATA \
     .section .tohost, "aw"; \
     .balign 64; \

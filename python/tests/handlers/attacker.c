@@ -12,7 +12,7 @@
 
 static uint64_t host_of(const task_t *task) { return (uint64_t)task->host_mem_high << 32 | task->host_mem_low; }
 
-/* Stores: one each, since the first that is refused ends the handler. Which one is in the packet. */
+/* Stores: one each, because the first refused store ends the handler. The packet selects the attack. */
 static uint32_t choice(const handler_args_t *args) { return ((const uint8_t *)args->task->pkt_mem)[42]; }
 
 ATTACK(wild_store)
@@ -20,7 +20,7 @@ ATTACK(wild_store)
     const uint32_t targets[] = {
         VICTIM_MEMORY, VICTIM_MEMORY + 64, VICTIM_DATA, VICTIM_CODE,
         L1(0) + VICTIM_SCRATCHPAD, L1(1) + VICTIM_SCRATCHPAD, L1(2) + VICTIM_SCRATCHPAD, L1(3) + VICTIM_SCRATCHPAD,
-        OWN_L1 + VICTIM_SCRATCHPAD, OWN_L1 + 0x100000 + VICTIM_SCRATCHPAD, /* own cluster, both its names */
+        OWN_L1 + VICTIM_SCRATCHPAD, OWN_L1 + 0x100000 + VICTIM_SCRATCHPAD, /* own cluster, by both of its addresses */
         OWN_L1 + 0x4400, OWN_L1 + 0x4400 + 0x4000,                        /* packets of others in L1 */
         OWN_L1 + ((args->hpu_id + 1) % 8) * 0x400 + 0x380,                /* a neighbour's stack */
         OWN_L1 + ((args->hpu_id + 1) % 8) * 0x400 + 0x3F0,
@@ -37,7 +37,7 @@ ATTACK(wild_amo)
     amo_add((volatile int32_t *)targets[choice(args) % (sizeof targets / sizeof *targets)], 1000);
 }
 
-/* Loads that would send the secret away. */
+/* Loads that would reveal the secret. */
 ATTACK(steal_by_load)
 {
     uint32_t *packet = args->task->pkt_mem;
@@ -46,7 +46,7 @@ ATTACK(steal_by_load)
     spin_send_packet(packet, args->task->pkt_mem_size, &sent);
 }
 
-/* Cluster DMA, into and out of what is the neighbour's. */
+/* Cluster DMA to and from the neighbour's memory. */
 ATTACK(wild_dma)
 {
     const uint32_t targets[] = {VICTIM_MEMORY, VICTIM_DATA, L1(0) + VICTIM_SCRATCHPAD, L1(1) + VICTIM_SCRATCHPAD,
@@ -63,7 +63,7 @@ ATTACK(wild_dma)
     spin_send_packet(args->task->pkt_mem, args->task->pkt_mem_size, &sent);
 }
 
-/* Commands that name the neighbour's memory, in the card and in the host. */
+/* Commands for the neighbour's memory, in the card and in the host. */
 ATTACK(wild_command)
 {
     task_t *task = args->task;
@@ -91,7 +91,7 @@ ATTACK(endless_atomics)
 
 ATTACK(sleep_for_ever) { __asm__ volatile("wfi"); }
 
-/* As many commands as go in, each as large as it may be. */
+/* The maximum number of commands, each of maximum size. */
 ATTACK(flood_of_packets)
 {
     spin_cmd_t sent;

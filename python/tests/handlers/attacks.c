@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A hostile tenant and its victim, who share HPUs; see test_attacks.py. The attacker does what its packet says: its
- * payload is the number of a deed and three words. The victim counts on everything that is its own, and tells its host.
+ * A hostile tenant and its victim, who share HPUs; see test_attacks.py. The attacker's packet selects its action: its
+ * payload is the number of an action and three words. The victim relies on its own memory and reports to its host.
  */
 #include <handler.h>
 #include <spin_net.h>
@@ -12,9 +12,9 @@
 #define HALF(address) (*(volatile uint16_t *)(address))
 #define SECRET 0x5EC12E75u
 #define PAYLOAD 42
-#define STACK 0x10000000u /* of core 0; in its first bytes lies what is the runtime's */
+#define STACK 0x10000000u /* of core 0; its first bytes hold the runtime's data */
 
-/* The deeds; the test reads their names here. */
+/* The actions; the test reads their names here. */
 enum deed {
     NOTHING, LOAD, STORE, LOAD_HALF, STORE_HALF, ADD, RESERVE, STORE_CONDITIONALLY, STORE_AND_STEP, LOAD_IN_LOOP,
     DMA_FROM, DMA_TO, SEND, COPY_TO_HOST, COPY_TO_HOST_AT, COPY_FROM_HOST, WRITE_TO_HOST_AT, COMMAND, JUMP,
@@ -30,7 +30,7 @@ static uint64_t host_of(const task_t *task) { return (uint64_t)task->host_mem_hi
 /* Returns its argument. */
 uint32_t victims_own(uint32_t value);
 
-/* Sums words by way of a copy on the stack, with a hardware loop, slowly enough for a late copy to hit it. */
+/* Copies words to the stack and sums them with a hardware loop, slowly enough that a late copy would change the sum. */
 static __attribute__((noinline)) uint32_t sum_of(const task_t *task)
 {
     volatile uint32_t copy[64];
@@ -44,7 +44,7 @@ static __attribute__((noinline)) uint32_t sum_of(const task_t *task)
     return victims_own(sum);
 }
 
-static uint32_t calls; /* .bss of both, as they are one program; neither relies on it */
+static uint32_t calls; /* shared .bss, as both are one program; neither relies on it */
 
 __handler__ void victim_ph(handler_args_t *args)
 {
@@ -68,7 +68,7 @@ __handler__ void victim_ph(handler_args_t *args)
     MMIO_WRITE(0x1B204400, SECRET);
 }
 
-/* Loops of the hardware whose registers the attacker leaves behind: end at a label that lies ahead. */
+/* Hardware loops whose registers the attacker leaves set: they end at a later label. */
 #define LP_STARTI(id, halves) ".insn i 0x7b, 0, " id ", x0, " halves "\n"
 #define LP_ENDI(id, halves) ".insn i 0x7b, 1, " id ", x0, " halves "\n"
 #define LP_COUNT(id, reg) ".insn i 0x7b, 2, " id ", " reg ", 0\n"
@@ -153,7 +153,7 @@ __handler__ void attack_ph(handler_args_t *args)
     case COMMAND: /* word 2 of a command to the own host memory, by its number: a is the info, b word 2, c word 3 */
         (void)spin_cmd_issue_host(host_of(task), b, c, 0, a);
         break;
-    /* Jumps, to the address a, with what the runtime trusts left wrong. */
+    /* Jumps to the address a, with wrong values in registers that the runtime relies on. */
     case JUMP: ((void (*)(void))a)(); break;
     case ENTER_THE_LOOP: __asm__ volatile("mv sp, %0\n\tla t0, run_loop\n\tjr t0" ::"r"(a)); break;
     case RETURN_WITH_SP: /* return with another stack pointer */
@@ -167,9 +167,9 @@ __handler__ void attack_ph(handler_args_t *args)
     case USER_RETURN: __asm__ volatile("csrw 0x005, %0\n\tcsrw 0x041, %0\n\t.4byte 0x00200073" ::"r"(a)); break;
     case ENTER_THE_TRAP_HANDLER: for (;;) __asm__ volatile("la t0, trap\n\tjr t0" ::: "t0"); break;
     /* State for the next task, or for the runtime. */
-    case LOOP_OVER_THE_VICTIM: loop_over_victim(); break; /* from where the victim is called to elsewhere */
+    case LOOP_OVER_THE_VICTIM: loop_over_victim(); break; /* hardware loop from the victim's call to elsewhere */
     case LOOP_OVER_THE_TRAP_HANDLER: end_at_trap((uint32_t)trap - (uint32_t)end_at_trap); break;
-    case COPY_OVER_THE_STACK_LATE: /* copies over and of the stack, late, when the next task is there */
+    case COPY_OVER_THE_STACK_LATE: /* late copies to and from the stack, when the next task runs */
         dma(mine + 4096, mine + 65536, 16384);
         dma(mine + 4096, STACK + 64, 1024 - 64);
         break;
@@ -179,7 +179,7 @@ __handler__ void attack_ph(handler_args_t *args)
         break;
     case TELL_REGISTERS: dump(task, registers, 2); break;
     case TELL_STACK: dump(task, (uint32_t *)(STACK + 64), 240); break;
-    case TELL_COMMAND: /* 24 bytes to the own host, without saying which */
+    case TELL_COMMAND: /* 24 bytes to the own host, without setting the data */
         MMIO_WRITE(CMD_WORD0, task->host_mem_low);
         MMIO_WRITE(CMD_WORD0 + 4, task->host_mem_high);
         MMIO_WRITE(CMD_WORD0 + 8, 24 << 1 | 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers that write all their memory, forever, in every way, and one that reports its contents; see test_floods.py. */
+/* Handlers that write all their memory forever, in different ways, and one that reports its contents; see test_floods.py. */
 #include <handler.h>
 
 #define FLOOD(name)                                                                                                    \
@@ -45,14 +45,14 @@ FLOOD(words)
     amo_add(&WORD(PAD(!args->cluster_id) + at % 32768), 0x5EC12E75);
 }
 
-/* All words of handler memory and scratchpads, of which none should be set: 1 if so, and their union. */
+/* Checks that all words of handler memory and scratchpads are 0; reports 1 if one is set, and the union of all. */
 __handler__ void look_ph(handler_args_t *args)
 {
     task_t *task = args->task;
-    spin_cmd_t told;
+    spin_cmd_t command;
     int32_t found = 0;
     for (uint32_t at = 0; at < 65536; at += 64) {
         found |= WORD(MINE + at) | WORD(PAD(args->cluster_id) + at % 32768);
     }
-    spin_write_to_host(host_of(task), (uint64_t)(uint32_t)found << 32 | 1, &told);
+    spin_write_to_host(host_of(task), (uint64_t)(uint32_t)found << 32 | 1, &command);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A function for tests: it counts its runs, or has a fault, as the first byte of the request says. */
+/* A function for tests: depending on the first byte of the request, it counts its runs or causes a fault. */
 #include <services/function.h>
 
 static volatile int32_t static_runs = 100;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tenant that takes as much as it gets of one thing that all tenants share; see test_sharing.py. All of its accesses
+ * A tenant that takes the most it can of one shared resource; see test_sharing.py. All of its accesses
  * are allowed. The watchdog stops handlers that do not end.
  */
 #include <handler.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handlers that do what no handler should, on packets to UDP port 666. All other packets they send back unchanged, so
- * that a test sees whether the card still works beside them.
+ * Handlers that misbehave on packets to UDP port 666. They send back all other packets unchanged, so that a test sees if
+ * the card still works.
  */
 #include <handler.h>
 #include <spin_net.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every handler notes that it ran, in the order in which they ran, whatever the core: host memory holds 8 bytes for each,
+ * Every handler records that it ran, in the order of the runs on all cores: host memory holds 8 bytes for each,
  * stage in bits 63:48, message in 47:32, length of the packet in 31:0. The handlers exist that -D names.
  */
 #include <handler.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every name of PsPIN's handler headers (a49fec8), used as programs there use it: with its argument types, without a semicolon
- * behind macros that bring their own, and with types by their tags. Available results are written
+ * Every name of PsPIN's handler headers (a49fec8), used as in programs for PsPIN: with its argument types, without a
+   semicolon after macros that contain one, and with types by their tags. Available results are written
  * to the host, one word each.
  */
 #include <handler.h>
@@ -17,7 +17,7 @@
 #include <util.h>
 
 #define WORDS 32
-#define REGISTER 0x014 /* a macro where a register's number is wanted */
+#define REGISTER 0x014 /* a macro in place of a register's number */
 
 static uint32_t found[WORDS];
 static volatile __attribute__((section(".l2_handler_data"))) uint32_t table[] = {7, 8};

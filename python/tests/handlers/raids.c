@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A hostile tenant and its prey in all three roles, on the same HPUs; see test_raids.py. The raider does what its packets
- * say, in its header, payload and completion handlers alike: their payload is the number of a deed and three words.
+ * A hostile tenant and its victim, both with all three handlers, on the same HPUs; see test_raids.py. The raider does
+   what its packets
+ * say, in its header, payload and completion handlers alike: their payload is the number of an action and three words.
  */
 #include <handler.h>
 #include <spin_net.h>
@@ -38,7 +39,8 @@ static void dma(uint32_t from, uint32_t to, uint32_t size)
     spin_dma_wait(copy);
 }
 
-/* The prey: packet by packet into handler memory and scratchpads, and from there to the host. Its handler memory: for each of
+/* The victim: copies packet by packet to handler memory and scratchpads, and from there to the host. Its handler memory:
+/  for each of
  * 8 messages 16 words: the header's tag, packets, sum of their words; then its packets. Their payload: message, packet. */
 static volatile int32_t *account(const task_t *task)
 {
@@ -91,20 +93,20 @@ __handler__ void prey_th(handler_args_t *args)
 {
     task_t *task = args->task;
     volatile int32_t *mine = account(task);
-    spin_cmd_t told;
+    spin_cmd_t command;
     int32_t counted = 0;
     for (uint32_t cluster = 0; cluster < NB_CLUSTERS; cluster++) {
         counted += *(volatile int32_t *)task->scratchpad[cluster];
     }
     uint32_t at = (uint32_t)mine - (uint32_t)task->handler_mem;
-    spin_write_to_host(host_of(task) + at, (uint64_t)(uint32_t)mine[1] << 32 | (uint32_t)mine[0], &told);
-    spin_cmd_wait(told);
-    spin_write_to_host(host_of(task) + at + 8, (uint64_t)(counted >= mine[1]) << 32 | (uint32_t)mine[2], &told);
-    spin_cmd_wait(told);
+    spin_write_to_host(host_of(task) + at, (uint64_t)(uint32_t)mine[1] << 32 | (uint32_t)mine[0], &command);
+    spin_cmd_wait(command);
+    spin_write_to_host(host_of(task) + at + 8, (uint64_t)(counted >= mine[1]) << 32 | (uint32_t)mine[2], &command);
+    spin_cmd_wait(command);
     leave_secrets();
 }
 
-/* Control registers, by number, and instructions of the system, spelled out: entries of 8 bytes. */
+/* Table of control registers by number, and of system instructions: entries of 8 bytes. */
 void csr_reads(void);
 void csr_writes(void);
 void instructions(void);
@@ -124,13 +126,13 @@ __asm__(".text\n.option push\n.option norvc\n.option norelax\n.balign 16\n"
 
 static void tell(const task_t *task, const volatile uint32_t *words, uint32_t n)
 {
-    spin_cmd_t told;
+    spin_cmd_t command;
     volatile uint32_t *mine = task->handler_mem;
     for (uint32_t i = 0; i < n; i++) {
         mine[i] = words[i];
     }
-    spin_dma_to_host(host_of(task), (uint32_t)mine, 4 * n, false, &told);
-    spin_cmd_wait(told);
+    spin_dma_to_host(host_of(task), (uint32_t)mine, 4 * n, false, &command);
+    spin_cmd_wait(command);
 }
 
 static __attribute__((noinline)) uint32_t deeper(volatile uint32_t *above);
@@ -157,7 +159,8 @@ static void raid(handler_args_t *args, uint32_t role)
     __builtin_memcpy(&a, (void *)(packet + PAYLOAD + 4), 4);
     __builtin_memcpy(&b, (void *)(packet + PAYLOAD + 8), 4);
     __builtin_memcpy(&c, (void *)(packet + PAYLOAD + 12), 4);
-    /* Words that stand for places known here alone: 1 packet in L1, 2 in L2, 3 stack, 4 scratchpad, 5 handler memory, 6 runtime's
+    /* Words for addresses that only this program knows: 1 packet in L1, 2 in L2, 3 stack, 4 scratchpad, 5 handler memory,
+    /  6 runtime's
      * loop, 7 its trap handler, 8 own code. The lower half is an offset. */
     uint32_t own_stack = 0x10000000u + args->cluster_id * 0x400000u + args->hpu_id * 0x400u;
     uint32_t places[9] = {0, packet, (uint32_t)task->l2_pkt_mem, own_stack, (uint32_t)task->scratchpad[args->cluster_id], mine,
@@ -187,7 +190,7 @@ static void raid(handler_args_t *args, uint32_t role)
     case ADD: amo_add((volatile int32_t *)a, (int32_t)b); break;
     case RESERVE: __asm__ volatile("lr.w %0, (%1)" : "=r"(old) : "r"(a) : "memory"); break;
     case ELW: __asm__ volatile(".insn i 0x03, 6, %0, %1, 0" : "=r"(old) : "r"(a) : "memory"); break;
-    case STRADDLE: /* word, half and byte up to the end of what is its own, then one byte too far */
+    case STRADDLE: /* word, half word and byte accesses up to the end of its own memory, then one byte beyond */
         (void)WORD(a - 4), (void)WORD(a - 5), (void)HALF(a - 2), (void)HALF(a - 3), (void)BYTE(a - 1);
         WORD(a - 3) = b;
         break;
@@ -210,23 +213,23 @@ static void raid(handler_args_t *args, uint32_t role)
         SET(INFO, 4);
         (void)WORD(DRIVER + ISSUE);
         break;
-    /* Back to the runtime, with what it trusts left wrong. */
+    /* Returns to the runtime, with wrong values in registers that it relies on. */
     case RETURN_WITH_S0: __asm__ volatile("mv ra, %1\n\tmv s0, %0\n\tret" ::"r"(a), "r"(back)); break;
     case RETURN_TO: __asm__ volatile("mv ra, %0\n\tli s0, 0x1B205000\n\tret" ::"r"(a)); break;
     case RETURN_WITH_SP: __asm__ volatile("mv ra, %1\n\tmv sp, %0\n\tli s0, 0x1B205000\n\tret" ::"r"(a), "r"(back)); break;
-    case RETURN_WITH_LOOPS: /* both loops armed over what follows, the inner from the return on, then back */
+    case RETURN_WITH_LOOPS: /* set both loops over the following code, the inner one from the return on, then return */
         __asm__ volatile("li t0, -1\n\t.insn i 0x7b, 0, x0, x0, 12\n\t.insn i 0x7b, 1, x0, x0, 40\n\t.insn i 0x7b, 2, x0, t0, 0\n\t"
                          ".insn i 0x7b, 0, x1, x0, 2\n\t.insn i 0x7b, 1, x1, x0, 12\n\t.insn i 0x7b, 2, x1, t0, 0\n\t"
                          "mv ra, %0\n\tli s0, 0x1B205000\n\tret\n\tnop\n\tnop\n\tnop\n\tnop\n\tnop\n\tnop" ::"r"(back) : "t0");
         break;
-    case NEVER_RING: /* the runtime's loop over words of its own: where it looks for a handler there is one */
+    case NEVER_RING: /* run the runtime's loop on own words: where it looks for a handler, there is one */
         WORD(mine) = (uint32_t)back;
         WORD(mine + 0x50) = 0;
         __asm__ volatile("mv ra, %0\n\tmv s0, %1\n\tret" ::"r"(back), "r"(mine));
         break;
     /* The driver. */
     case RING_BY_AMO: amo_add((volatile int32_t *)(DRIVER + 0x50), 1); for (;;) WORD(0x1C200000) = 1;
-    case RING_AND_LOOK: /* rings in the first half of an access, and is given the second half under the next task */
+    case RING_AND_LOOK: /* rings the doorbell in the first half of an access, so that the second half happens during the next task */
         old = WORD(DRIVER + 0x4E + a);
         for (uint32_t i = 0; i < 0x50; i += 4) {
             WORD(mine + i) = WORD(DRIVER + i) + old;
@@ -263,7 +266,7 @@ static void raid(handler_args_t *args, uint32_t role)
             spin_dma((void *)(mine + 65536), (void *)(own_stack + 64), 512, 0, 0, &copy);
         }
         break;
-    case RUN_CYCLES: /* that many turns of a hardware loop of two instructions, then back: an edge of the watchdog */
+    case RUN_CYCLES: /* this number of iterations of a hardware loop of two instructions, then returns: a boundary case of the watchdog */
         __asm__ volatile(SPIN_LOOP("%0", 2, "nop\nnop\n")::"r"(a));
         break;
     /* Floods. */
@@ -278,7 +281,7 @@ static void raid(handler_args_t *args, uint32_t role)
         }
         break;
     case OVERFLOW: found[0] = 1; deeper(found); break;
-    case TRAP_TWICE: /* from the runtime's trap handler on, as if in machine mode */
+    case TRAP_TWICE: /* jumps to the runtime's trap handler, as if in machine mode */
         __asm__ volatile("la t0, trap\n\taddi t0, t0, 4\n\tjr t0" ::: "t0");
         break;
     case KEEP_LAST: /* keeps its message's last packet by never ending its completion handler */

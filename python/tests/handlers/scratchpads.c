@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tenant that leaves words in the scratchpads of all clusters, and one that takes home what it finds there. */
+/* A tenant that writes words to the scratchpads of all clusters, and one that reports what it finds there. */
 #include <handler.h>
 
 __handler__ void leave_ph(handler_args_t *args)
@@ -22,8 +22,8 @@ __handler__ void take_ph(handler_args_t *args)
         for (uint32_t i = 0; i < size / 4; i++) {
             found[i] = words[i];
         }
-        spin_cmd_t told;
-        spin_dma_to_host(host + cluster * size, (uintptr_t)found, size, false, &told);
-        spin_cmd_wait(told);
+        spin_cmd_t command;
+        spin_dma_to_host(host + cluster * size, (uintptr_t)found, size, false, &command);
+        spin_cmd_wait(command);
     }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures a wait by its cluster's timer, and tells the host the cycles and whether the timer stands when stopped. */
+/* Measures a wait by its cluster's timer, and reports to the host the cycles, and if the timer stays constant when
+/  stopped. */
 #include <handler.h>
 
 #define TIMER ((volatile uint32_t *)0x1B200400)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tenant that has something to lose everywhere: it counts in its scratchpads, in its handler memory and in its static
+ * A tenant with data in all memories: it counts in its scratchpads, in its handler memory and in its static
  * data, copies each packet to its place in host memory, and sends it back. The result does not depend on time.
  *
  * UDP payload: number of the packet, then bytes. Handler memory begins with a secret, which is never sent.
@@ -30,7 +30,7 @@ __handler__ void victim_ph(handler_args_t *args)
     spin_send_packet(pkt.data, pkt.size, &sent);
 }
 
-/* To the test's own port: what all of it comes to. */
+/* To the test's own port: the totals. */
 __handler__ void report_ph(handler_args_t *args)
 {
     task_t *task = args->task;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each core leaves a mark in host memory, at 8 bytes for each core of the card: who it is, and where its scratchpad is. */
+/* Each core writes 8 bytes to its own place in host memory: its number, and the address of its scratchpad. */
 #include <handler.h>
 
 __handler__ void where_ph(handler_args_t *args)
 {
     task_t *task = args->task;
-    /* However many clusters there are, PsPIN's own registers tell the same. */
+    /* PsPIN's own registers give the same values for any number of clusters. */
     const task_t *four = (const task_t *)0x1B205008;
     const uint32_t *published = (const uint32_t *)four;
     const uint32_t same[] = {task->pkt_mem == four->pkt_mem, task->host_mem_low == published[13],

@@ -79,7 +79,7 @@ fn endless_files_are_refused() {
     expect![[r#"
         error: pspinsim_init: /dev/zero: the file is too long (at most 268435456 bytes are allowed)
         error: pspinsim_init: /dev/zero: the file is too long (at most 268435456 bytes are allowed)
-        error: spin_find_handler_by_name: /dev/zero: more than 268435456 bytes, must be a program of at most so many
-        error: spin_find_handler_by_name: /dev/zero: more than 268435456 bytes, must be a program of at most so many"#]]
+        error: spin_find_handler_by_name: /dev/zero: more than 268435456 bytes, must be a program within this limit
+        error: spin_find_handler_by_name: /dev/zero: more than 268435456 bytes, must be a program within this limit"#]]
     .assert_eq(&lines.join("\n"));
 }

@@ -77,7 +77,7 @@ fn two_tenants_share_a_card_and_wrong_calls_are_refused() {
             spinet_write(card, a, counter, 0, "", 0, NULL)
               -1: size is 0, must be 1 or more
             spinet_write(card, a, pad, 0, "L1", 2, NULL)
-              -1: memory is memory 2, a scratchpad, must be handler memory or program memory: a scratchpad is the handlers' alone
+              -1: memory is memory 2, a scratchpad, must be handler memory or program memory: only handlers can access a scratchpad
             spinet_host_read(card, a, inbox, 4095, &count, 4)
               -8: host memory 1 has 4096 bytes, 4 at 4095 reach beyond it
             spinet_destroy(card, a, counts)

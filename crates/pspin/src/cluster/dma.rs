@@ -146,7 +146,7 @@ impl Dma {
         if self.done_at == now { self.done.wrapping_sub(1) } else { self.done }
     }
 
-    /// Returns true if a transfer is not done.
+    /// Returns true if a transfer is in progress.
     #[inline]
     pub fn is_busy(&self) -> bool {
         self.launched != self.done

@@ -1,7 +1,7 @@
 //! A cycle of the cores: the arbitration of L1's banks, and the run of each core after its grant.
 //!
-//! Outside the cores themselves, a simulation of busy cores spends its time here. Most accesses are within a word,
-//! permitted, and to banks without another request. All other accesses take a function call.
+//! Apart from the cores themselves, a simulation of busy cores spends most of its time here. Most accesses are within a
+//! word, permitted, and to banks without another request. All other accesses take a function call.
 
 use super::Cluster;
 use super::hpu::Wait;

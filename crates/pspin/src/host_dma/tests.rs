@@ -32,7 +32,7 @@ fn set_with(
     });
     let mut memory = |name, latency| TestMemory::with_store(bench, name, latency, nic_store.clone());
     let l2 = memory("l2", 3);
-    // A register there and one back more than from the outbound engine.
+    // One more register in each direction than from the outbound engine.
     let l1 = memory("l1", 3);
     let into_l2 = memory("into l2", 3);
     let into_l1s = ["into l1[0]", "into l1[1]", "into l1[2]", "into l1[3]"].map(|name| memory(name, 1));
@@ -239,7 +239,7 @@ fn a_write_into_another_cluster_leaves_in_the_cycle_of_the_answer_that_it_waits_
 
 #[test]
 fn beats_of_an_unaligned_write_land_too_low_where_the_rtl_mistakes_them() {
-    // The second burst begins at a page, and is right.
+    // The second burst begins at a page, and is correct.
     let mistakes = RtlMistakes { unaligned_host_writes: true, ..RtlMistakes::default() };
     let log = bench(1_000, |bench| {
         let script = [(10, 0x0f50, 0x1c40_0000, 250, TO_HOST)];

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 /// Reads bursts, shifts bytes to where they lie in the host's lines, and writes them a line a beat.
 #[derive(Default)]
 pub(super) struct ToHost {
-    /// Beats behind the first of an unaligned burst land too low.
+    /// Beats after the first of an unaligned burst go to addresses that are too low.
     lands_low: bool,
     /// By how much those of the burst that is being written do; `None` before its first beat.
     low: Option<u64>,

@@ -27,7 +27,7 @@ impl Inbound {
     /// Frees the room of a finished packet.
     pub(super) fn take_release(&mut self, now: Cycle) -> bool {
         let Some(Release { taken, pkt_addr, dropped, .. }) = self.released.take() else { return false };
-        let stored = self.ring.free(pkt_addr.wrapping_sub(L2_PACKET_BASE)).expect("what is released is in the ring");
+        let stored = self.ring.free(pkt_addr.wrapping_sub(L2_PACKET_BASE)).expect("a released block is in the ring");
         let Stored { packet, tenant, room, user, arrival, .. } = *stored;
         self.give_back(tenant, room);
         // The wire from the clusters has no register in the RTL, but the channel in the model has one.

@@ -14,7 +14,7 @@ pub fn late_beats(to_engine: u32) -> usize {
 }
 
 /// The shortest path with registers, in cycles from a bank to an engine: answer, register, register in front of the
-/// engine. The bank's turn is looked at a cycle early.
+/// engine. The bank's turn is checked a cycle early.
 const REGISTERED: Cycle = 4;
 
 /// Target of a beat.
@@ -41,11 +41,11 @@ struct Way {
     register: VecDeque<Beat>,
     /// The answer of the memory, or the converter's buffer for one answer. A longer path has more.
     answers: VecDeque<Beat>,
-    /// The engine to which a beat left in the cycle before.
+    /// The engine to which a beat left in the previous cycle.
     left: Option<usize>,
 }
 
-/// The way back: converter, register, and the multiplexers, which have no register.
+/// The path back: converter, register, and the multiplexers, which have no register.
 ///
 /// Timing:  without a beat that is held, a beat arrives `interconnect.dma_reply_cycles` after its bank, in the RTL 4. A held
 ///          beat stops all behind it, those of other clusters too. When the register and the converter's buffer are full, the converter requests no bank.
@@ -63,11 +63,11 @@ pub(super) struct Back {
     held: Vec<u32>,
     /// True if there are such beats, or were a short time ago.
     is_watched: bool,
-    /// The beats under way while one is held, or was a short time ago.
+    /// The beats in flight while one is held, or was a short time ago.
     way: Option<Way>,
 }
 
-/// The changes of a cycle.
+/// The changes in a cycle.
 #[derive(Default, PartialEq, Eq, Debug)]
 struct Moved {
     /// Beats that arrive a cycle later than their engines know; later ones first.
@@ -79,13 +79,13 @@ struct Moved {
 }
 
 impl Back {
-    /// Returns true if the way is looked at in each cycle.
+    /// Returns true if the path is simulated in each cycle.
     #[inline]
     pub(super) fn is_watched(&self) -> bool {
         self.is_watched
     }
 
-    /// A way of `to_engine` cycles from a bank to an engine.
+    /// A path of `to_engine` cycles from a bank to an engine.
     pub(super) fn new(to_engine: Cycle) -> Self {
         Back { to_engine, ..Back::default() }
     }
@@ -133,7 +133,7 @@ impl Back {
         run.map(|&(target, ..)| Beat { target, at: at + self.to_engine })
     }
 
-    /// Lives through a cycle in which beats may be held.
+    /// Simulates a cycle in which beats may be held.
     fn advance(&mut self, now: Cycle) -> Moved {
         if !self.is_watched() {
             return Moved::default();
@@ -206,7 +206,7 @@ impl Memories {
         }
     }
 
-    /// Beats move on their way back. Returns true if the converter requests no bank in this cycle.
+    /// Moves beats on their path back. Returns true if the converter requests no bank in this cycle.
     pub(super) fn move_back(&mut self, now: Cycle) -> bool {
         let memory = &mut self.memories[PACKET];
         let Moved { late, waits, is_full } = memory.back.advance(now);
@@ -247,7 +247,7 @@ mod tests {
                 changes.push((now, late, !is_full));
             }
         }
-        assert!(!back.is_watched(), "in the end all is as if nothing had been held");
+        assert!(!back.is_watched(), "at the end, the state is as if nothing had been held");
         changes
     }
 

@@ -13,7 +13,7 @@ struct Beats {
     /// The bank of the next beat, and the cycle in which it passes; the other beats follow, one a cycle.
     bank: usize,
     from: Cycle,
-    /// The cycle behind the last one.
+    /// The cycle after the last beat.
     end: Cycle,
 }
 
@@ -29,7 +29,7 @@ struct Request {
 ///
 /// Timing:  a beat takes its bank for a cycle; beats that follow each other take the banks in turn. So if two bursts
 ///          meet, one waits for a cycle, and then they do not meet again.
-/// Order:   each bank has an arbiter of its own among the sides.
+/// Order:   each bank has its own arbiter between the sides.
 /// Source:  PsPIN RTL a49fec8, `l2_mem.sv`, `axi_to_mem_banked_mp.sv`, `axi_to_mem.sv`; `tcdm_interconnect.sv` of the PULP
 ///          platform. A beat on handler memory takes eight banks of 64 bits, which are requested together: here they are one.
 pub(super) struct Banks {

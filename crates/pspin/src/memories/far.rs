@@ -14,7 +14,7 @@ const BUFFER: usize = 2;
 /// Addresses at the port.
 ///
 /// Addresses of reads go from the remapper into a register, addresses of writes into a buffer and from there into a
-/// register. An address passes the buffer in no further cycle if both have room.
+/// register. An address passes the buffer without an extra cycle if both have room.
 ///
 /// Source: PsPIN RTL a49fec8, `l2_mem.sv`, `axi_buf.sv`; `axi_demux.sv`.
 #[derive(Default)]
@@ -61,7 +61,8 @@ impl Addresses {
 }
 
 impl Memories {
-    /// Addresses of reads and writes pass multiplexer and remapper, and the next burst of each direction comes to its side.
+    /// Addresses of reads and writes pass the multiplexer and the remapper, and the next burst of each direction
+    /// reaches its side.
     pub(super) fn take_far(&mut self, memory: usize, now: Cycle) {
         let reads = self.burst_candidates(FAR, memory, READ);
         let mut writes = self.burst_candidates(FAR, memory, WRITE);
@@ -121,8 +122,8 @@ mod tests {
         }
         let [none, read, write, both] = [[false, false], [true, false], [false, true], [true, true]];
         assert_eq!(passed, [both, none, none, none, read, write]);
-        // Of four writes, two are in the register and two in the buffer. The fifth waits, and holds back reads, until a place in
-        // the buffer is seen to be free: one in the register first has to be.
+        // Of four writes, two are in the register and two in the buffer. The fifth waits, and delays reads, until a
+        // place in the buffer is free; for that, a place in the register must become free first.
         assert_eq!(addresses.pass([false, true], true, 6), write);
         assert_eq!(addresses.pass([false, true], true, 7), write);
         assert_eq!(addresses.pass([false, true], true, 8), none);

@@ -30,7 +30,7 @@ struct Passed {
 ///         Differs:a burst keeps its place for as long as it takes by itself, and the queue of writes never delays anything.
 pub(super) struct Filter {
     depth: usize,
-    /// Cycles from a read's passing the filter until its data is back: register, SRAM, register.
+    /// Cycles from when a read passes the filter until its data are back: register, SRAM, register.
     read_cycles: u64,
     /// Cycles from the data of an atomic operation until the filter takes the next one: the result's write and its response.
     amo_write_cycles: u64,

@@ -1,4 +1,4 @@
-//! The bytes of one L2 memory, and who uses its ports.
+//! The bytes of one L2 memory, and the users of its ports.
 
 use super::back::Back;
 use super::banks::{Banks, SIDES};
@@ -71,7 +71,7 @@ pub(super) struct Memory {
     pub(super) far: Addresses,
     /// The path back to the clusters' DMA engines.
     pub(super) back: Back,
-    /// An access was refused a bank, and may meet another in the next cycle.
+    /// A bank refused an access, which may conflict with another access in the next cycle.
     pub(super) is_contended: bool,
 }
 
@@ -90,7 +90,7 @@ impl Memory {
         }
     }
 
-    /// Reads whose last beat has passed are over.
+    /// Ends reads whose last beat has passed.
     pub(super) fn end_reads(&mut self, now: Cycle) {
         let Memory { banks, sides, reads, .. } = self;
         for (port, reads) in reads.iter_mut().enumerate() {

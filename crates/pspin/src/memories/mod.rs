@@ -71,7 +71,7 @@ pub const LINE_REQUESTS: usize = 2;
 /// Cycles from an instruction cache to program memory.
 pub const LINE_REQUEST_CYCLES: u64 = 1;
 
-/// Cycles of the memories and of the ways to them.
+/// Cycles of the memories and of the paths to them.
 #[derive(Clone, Copy)]
 struct Timing {
     packet_load: u64,
@@ -144,7 +144,7 @@ pub struct Memories {
     singles: Singles,
     /// Words reserved by `lr.w`, for each core of each cluster.
     reservations: Vec<Option<u32>>,
-    /// True if there may be any; few programs have one.
+    /// True if any word may be reserved; few programs reserve words.
     has_reservations: bool,
     control: [u32; 4],
     info: u32,
@@ -314,7 +314,7 @@ impl Memories {
         self.ports.replies(at, initiator).send(BurstReply::Data { tag, data, last: now + self.timing.nhi_reply });
     }
 
-    /// The burst of an initiator comes to a side.
+    /// The burst of an initiator reaches a side.
     fn take_burst(&mut self, memory: usize, at: usize, initiator: usize, now: Cycle) -> u64 {
         let burst = self.take_front(if at < position(FAR, READ) { NEAR } else { FAR }, initiator, now);
         let n_beats = u64::from(beats(burst.addr(), burst.size())).max(1);
@@ -367,7 +367,7 @@ impl Memories {
         }
     }
 
-    /// Bursts to addresses where no memory is.
+    /// Bursts to unmapped addresses.
     fn refuse_bursts(&mut self) {
         let host = self.ports.bursts.get(self.ports.host);
         for port @ (requests, replies) in self.ports.dma.iter().chain(&self.ports.bursts) {

@@ -18,11 +18,11 @@ const WORD_BYTES: u32 = 8;
 /// Requests for lines that wait at the port, in order.
 const WAITING_LINES: usize = 16;
 
-/// The bytes, and who has the port.
+/// The bytes, and the user of the port.
 ///
 /// Timing: a request for a line comes in each cycle, of the clusters in turn; lines are read in that order, each in two cycles.
-///         A burst of the host takes a cycle a word; host and lines take turns word by word and line by line. A burst happens,
-///         as a whole, with its last word.
+///         A burst of the host takes a cycle a word; host and lines take turns word by word and line by line. A burst
+///         takes effect as a whole, with its last word.
 /// Source: PsPIN RTL a49fec8, `hw/src/memories/prog_mem.sv`, `axi_to_mem.sv`.
 pub(super) struct ProgramMemory {
     bytes: Vec<u8>,
@@ -33,7 +33,7 @@ pub(super) struct ProgramMemory {
     line_turn: RoundRobinTree,
     /// Whose turn it is: lines or the host.
     turn: RoundRobinTree,
-    /// Words of the host's burst that have had their turn.
+    /// Words of the host's burst that are done.
     words: u32,
     /// Cycles in which the port was busy.
     pub(super) port_cycles: Counter,

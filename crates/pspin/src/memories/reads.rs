@@ -81,7 +81,7 @@ struct Named {
 
 /// Reads of a port from the multiplexer on until the memory's converter takes them, and the counts of those under way.
 ///
-/// Timing:  a read passes the register and the demultiplexer in no further cycle while neither is full.
+/// Timing:  a read passes the register and the demultiplexer without an extra cycle while neither is full.
 /// Order:   bursts are read one after the other. Single accesses have priority and pass between their beats.
 /// Source:  PsPIN RTL a49fec8, `axi_demux.sv`, `axi_id_remap.sv`, `axi_to_mem.sv`.
 #[derive(Default)]
@@ -202,7 +202,7 @@ impl Reads {
     pub(super) fn single(&self) -> Option<u32> {
         self.singles.front().map(|named| match &named.read {
             Read::Single(_, request) => request.addr,
-            Read::Burst(..) => unreachable!("single accesses are kept here"),
+            Read::Burst(..) => unreachable!("single accesses are stored here"),
         })
     }
 
@@ -232,7 +232,7 @@ impl Reads {
         self.counted.iter_mut().filter(|(last, _)| *last + LAST_TO_COUNT == now).for_each(|(last, _)| *last += 1);
     }
 
-    /// The beat that was to arrive at its cluster in cycle `at` is late by one.
+    /// The beat that was due at its cluster in cycle `at` is one cycle late.
     pub(super) fn beat_is_late(&mut self, at: Cycle) {
         self.named.iter_mut().filter(|(last, _)| *last + LAST_TO_IDENTITY == at).for_each(|(last, _)| *last += 1);
     }

@@ -12,7 +12,7 @@ use super::{READ, WRITE};
 pub(super) struct Remapper {
     /// An address waits for room, by direction.
     held: [bool; 2],
-    /// A read made way for an atomic operation.
+    /// A read has given way to an atomic operation.
     read_is_next: bool,
 }
 

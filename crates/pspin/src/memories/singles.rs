@@ -99,7 +99,7 @@ impl Singles {
         self.filter.amo_cycles
     }
 
-    /// An access to a memory comes from a cluster.
+    /// An access to a memory arrives from a cluster.
     pub(super) fn push(&mut self, cluster: usize, request: PeRequest) {
         self.waiting[side_of(request.op)][cluster].push_back(request);
         self.n_waiting += 1;
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn old_values_of_amos_go_before_the_answers_to_their_writes() {
         let mut singles = Singles::new(&params());
-        // Old values come in these cycles, as measured on the RTL for AMOs of eight cores on neighbouring words.
+        // Old values arrive in these cycles, as measured on the RTL for AMOs of eight cores on neighbouring words.
         for (core, at) in (0..).zip([10, 12, 13, 15, 16, 18, 19, 21]) {
             singles.reply_to_amo(at + 1, 0, PeReply { core, value: 0 });
         }

@@ -114,8 +114,8 @@ fn a_load_passes_between_the_beats_of_a_copy_and_delays_the_rest() {
     );
 }
 
-/// Cluster 0 may have two reads under way, and its third waits for the first. It holds its turn meanwhile, and requests of other
-/// clusters that come then do not count.
+/// Cluster 0 may have two reads in flight, and its third waits for the first. It holds its turn meanwhile, and requests
+/// of other clusters that come then do not count.
 #[test]
 fn a_copy_that_waits_keeps_its_turn_and_those_that_come_do_not_count() {
     let copies = [10, 14, 15, 50, 10, 50, 50, 50, 10, 50, 50, 50, 10];

@@ -19,7 +19,7 @@ const ALL: u64 = (1 << READS) - 1;
 
 /// The places of reads, and the addresses behind them.
 ///
-/// Timing:  an address passes places and register in no further cycle while both have room.
+/// Timing:  an address passes places and register without an extra cycle while both have room.
 /// Order:   a read takes the lowest free place and keeps it until it is answered. Places take turns by number, so that a read may
 ///          overtake one that came before. After that the order is kept.
 /// Source:  PsPIN RTL a49fec8, `axi_dw_upsizer.sv`, i_idle_lzc, i_mst_ar_arb, i_axi_demux.
@@ -46,7 +46,7 @@ fn reader(cluster: usize, core: u32) -> u32 {
 }
 
 impl Upsizer {
-    /// Returns true if a read may enter in this cycle.
+    /// Returns true if a read may enter the converter in this cycle.
     pub(super) fn has_room(&mut self, now: Cycle) -> bool {
         while let Some(&(_, place)) = self.ending.front().filter(|(at, _)| *at <= now) {
             self.ending.pop_front();

@@ -176,7 +176,7 @@ impl Links {
     }
 }
 
-/// The channels between an initiator of host accesses and the way to the host, with room for `writes` write beats.
+/// The channels between an initiator of host accesses and the path to the host, with room for `writes` write beats.
 pub fn host_channels(b: &mut SystemBuilder, name: &str, writes: usize) -> (HostPort, HostTarget) {
     let (bursts, target_bursts) = b.channel(&format!("{name}_host_bursts"), HOST_CHANNEL_ITEMS, 1);
     let (writes, target_writes) = b.channel(&format!("{name}_host_writes"), writes, 1);

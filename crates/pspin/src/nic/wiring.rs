@@ -56,7 +56,7 @@ impl Wiring {
         let n = params.n_clusters as usize;
         let ways = &params.interconnect;
 
-        // Packets: inbound engine to scheduler to clusters, and back as they end.
+        // Packets: from the inbound engine to the scheduler and the clusters, and back at their end.
         let (to_scheduler, from_inbound) = b.channel("requests", 2, 1);
         let (to_cluster, back) = (params.scheduler.dispatch_cycles, params.scheduler.feedback_cycles);
         let (tasks, cluster_tasks) = channels(b, "tasks", n, 2 * to_cluster as usize, to_cluster.into());
@@ -92,7 +92,7 @@ impl Wiring {
         let host_nhi = master(b, "host", NhiMap::host(params), ways, &mut memories, hosts)
             .with_silent_errors(mistakes.unmapped_host_writes_vanish);
 
-        // The way to the host, which HostDirect and the off-cluster DMA share.
+        // The path to the host, which HostDirect and the off-cluster DMA share.
         let (direct_host, direct_target) = host_channels(b, "host_direct", HOST_CHANNEL_ITEMS);
         let (dma_host, dma_target) = host_channels(b, "host_dma", REGISTER);
 

@@ -125,8 +125,8 @@ fn leave(fragment_bytes: u32, script: &[Send]) -> String {
 
 #[test]
 fn a_short_packet_waits_for_one_read_of_a_long_one_if_reads_are_cut() {
-    // 2,048 bytes are 32 beats. Seen in 10, read from 11 on, first beat 3 cycles later. The short packet is seen in
-    // cycle 12: after the whole long packet, or after the read in progress.
+    // 2,048 bytes are 32 beats. The command is seen in cycle 10 and read from 11 on; the first beat arrives 3 cycles
+    // later. The short packet is seen in cycle 12: after the whole long packet, or after the read in progress.
     let script = [(10, 0, 0x1c40_0000, 2048), (12, 0, 0x1c40_1000, 64)];
     expect!["45:0 46:1"].assert_eq(&leave(4096, &script));
     expect!["22:1 46:0"].assert_eq(&leave(512, &script));

@@ -59,8 +59,8 @@ pub enum Schedule {
     /// Borrowed virtual time: the tenant with the fewest tasks in flight for its weight, on average over the cycles in
     /// which it had packets or tasks.
     Bvt,
-    /// The same, but a tenant has at most its weight's part of all tasks that clusters hold, rounded up. Parts are of
-    /// the tenants with packets in queues.
+    /// The same, but a tenant has at most its weight's part of all tasks that clusters hold, rounded up. Shares count
+    /// only tenants with packets in queues.
     Wlbvt,
 }
 

@@ -20,13 +20,13 @@ pub struct Tenant {
     pub number: u32,
     /// Its weight.
     pub weight: u32,
-    /// The priority of its commands; higher is more urgent. The tenants of all parts have it.
+    /// The priority of its commands; higher is more urgent. All parts know it.
     pub priority: u8,
     /// Something of it may start now: a task, or a part of a command that its limits allow.
     pub waits: bool,
     /// It has packets in queues, or commands, whether or not something may start now.
     pub is_queued: bool,
-    /// Bytes of what would start: of the task's packet, or of the part of the command. Known while it waits.
+    /// Bytes of the packet of the task, or of the part of the command, that would start. Known while it waits.
     pub bytes: u32,
     /// Its tasks or parts of commands that were started and have not ended.
     pub in_service: u32,
@@ -52,7 +52,7 @@ pub enum Choice {
 /// `tenants` are all that the part has seen and that its tables still hold, in the order of their first appearance; a position is a place.
 /// A place goes to another tenant only if its tenant has nothing there and the tables are full.
 pub trait TenantPolicy {
-    /// Called when something may start, and several tenants wait or [`TenantPolicy::holds_back`].
+    /// Called when something may start and several tenants wait, or [`TenantPolicy::holds_back`] is true.
     fn choose(&mut self, now: Cycle, tenants: &[Tenant]) -> Choice;
 
     /// True if the policy is also asked while only one tenant waits, which it may hold back.

@@ -193,7 +193,7 @@ mod tests {
     fn the_least_use_for_its_weight_is_next() {
         let mut policy = BorrowedTime::unlimited();
         let mut tenants = [queued(1, 1), queued(2, 3)];
-        assert_eq!(policy.choose(0, &tenants), Choice::Start(0)); // no use so far: the lowest number
+        assert_eq!(policy.choose(0, &tenants), Choice::Start(0)); // without use so far, the lowest number
         (tenants[0].used, tenants[0].active_cycles) = (20, 10);
         (tenants[1].used, tenants[1].active_cycles) = (50, 10);
         assert_eq!(policy.choose(0, &tenants), Choice::Start(1)); // 5 / 3 < 2 / 1

@@ -48,7 +48,7 @@ pub const KILLED_CAUSE: u32 = 26;
 pub const CONTEXT_CAUSE: u32 = 27;
 /// Code for a message whose queue was reclaimed by another tenant.
 pub const EVICTED_CAUSE: u32 = 28;
-/// HPU index in records that no HPU made.
+/// HPU index in records that do not come from an HPU.
 pub const NO_HPU: u32 = u32::MAX;
 
 /// An error record that the card itself sends to the host.

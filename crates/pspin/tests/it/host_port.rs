@@ -33,7 +33,7 @@ fn what_the_host_writes_it_reads_back_while_packets_flow() {
         assert!(done[0].cycle > 1500);
         assert_eq!(done[10].result.as_deref(), Ok(&bytes[..]));
     });
-    // Packets and their bytes are as without it.
+    // Packets and their bytes are the same as without it.
     let alone = run(load);
     assert_eq!(seen.done.len(), 64);
     assert!(seen.sent.iter().map(|sent| &sent.bytes).eq(alone.sent.iter().map(|sent| &sent.bytes)));
@@ -82,5 +82,5 @@ fn caches_and_host_take_turns_at_program_memory() {
     let ready = |seen: &rig::Seen| seen.named("cluster_active").map(|active| active.0).max().expect("they come up");
     let (alone, with) = (run(load), run_after(load, |nic| nic.host_write(1, 0x1d00_4000, &[3; 16_384], 0)));
     assert!(ready(&with) > ready(&alone), "the port is shared");
-    assert!(ready(&with) <= ready(&alone) + 2048, "and the host has it for 2048 words at most");
+    assert!(ready(&with) <= ready(&alone) + 2048, "and the host uses the port for at most 2048 words");
 }

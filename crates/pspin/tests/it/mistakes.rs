@@ -23,7 +23,7 @@ fn amos_outside_the_own_l1_return_1_and_update_memory() {
 fn a_fetch_outside_program_memory_hangs_the_core() {
     let [hangs, traps] = both("stray", 1);
     assert_eq!((hangs.done.len(), hangs.counter("traps")), (0, 0));
-    let core = hangs.cores.iter().find(|core| core.task.is_some()).expect("a core that has the packet");
+    let core = hangs.cores.iter().find(|core| core.task.is_some()).expect("a core has the packet");
     assert_eq!((core.pc, core.waits), (0x1e00_0000, "waits forever for an instruction outside its program memory"));
     assert_eq!((traps.done.len(), traps.counter("traps")), (1, 1));
 }

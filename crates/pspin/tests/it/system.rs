@@ -40,7 +40,7 @@ fn running_ahead_changes_no_result() {
         let normal = run(load);
         for bound in [1, 2, 5] {
             let slow = run_after(load, |nic| nic.bound_run_ahead(bound));
-            assert!(slow.digest() == normal.digest(), "{program} differs where cores are ahead by {bound} at most");
+            assert!(slow.digest() == normal.digest(), "{program} differs if cores are ahead by at most {bound}");
             assert_eq!(slow.log, normal.log, "{program}: the instructions of core 0");
         }
         let watched = run_after(load, |nic| {
@@ -48,7 +48,7 @@ fn running_ahead_changes_no_result() {
                 nic.log_instructions(cluster, core, Box::new(|_| {}));
             }
         });
-        assert!(watched.digest() == normal.digest(), "{program} differs where cores are watched");
+        assert!(watched.digest() == normal.digest(), "{program} differs if cores are watched");
     }
 }
 
@@ -86,7 +86,10 @@ fn any_latency_of_l2_and_the_interconnects_works() {
             let bound = run_after(load, |nic| nic.bound_run_ahead(1));
             assert!(bound.digest() == normal.digest(), "{program}, {latency}: cores that run ahead differ");
             let end = normal.done.iter().map(|packet| packet.feedback).max().expect("packets");
-            assert!(end > last_end, "{program} takes {end} cycles with {latency}, {last_end} with less");
+            assert!(
+                end > last_end,
+                "{program} takes {end} cycles with latency {latency}, and {last_end} with a lower one"
+            );
             last_end = end;
         }
     }
@@ -99,7 +102,7 @@ fn check_conservation(seen: &Seen, load: Load) {
     users.sort_unstable();
     assert_eq!(users, (0..load.packets).collect::<Vec<_>>(), "each packet is done once");
     for name in ["task_sent", "task_dispatched", "task_accepted", "task_assigned", "task_done"] {
-        assert_eq!(seen.named(name).count(), seen.named("task_sent").count(), "as many {name} as tasks");
+        assert_eq!(seen.named(name).count(), seen.named("task_sent").count(), "the same number of {name} as of tasks");
     }
     assert_eq!(seen.named("command_issued").count(), seen.named("command_done").count());
 }
@@ -166,7 +169,8 @@ fn bytes_are_there_when_a_wait_returns() {
     assert_eq!([&seen.sent[0].bytes[..], &seen.sent[1].bytes[..]], [&sent[..], &from_host[..]]);
 }
 
-/// Transfers by public DMA registers, of the own cluster and of another one, among transfers of cores and of the scheduler.
+/// Transfers by public DMA registers of a core's own cluster and of another one, mixed with transfers of cores and of
+/// the scheduler.
 #[test]
 fn transfers_launched_by_public_registers_take_their_turn() {
     let load = Load { messages: 4, ..Load::new("public_dma", 64, 192, 1) };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Drawn instructions: arithmetic, products, divisions, accesses to own L1 and to L2, branches, jumps and calls, at drawn places within
- * their fetch lines. Each program runs its instructions three times in a loop. `drawn.txt` has the cycles that they took on the RTL.
+ * Random instructions: arithmetic, products, divisions, accesses to own L1 and to L2, branches, jumps and calls, at
+ * random offsets within their fetch lines. Each program runs its instructions three times in a loop. `drawn.txt` has the
+ * cycles that they took on the RTL.
  */
 #include "handlers.h"
     .section .text.handlers, "ax"

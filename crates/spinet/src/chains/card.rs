@@ -224,7 +224,7 @@ impl ChainCard {
         change.install.iter().for_each(|&chain| chains.install(chain, true));
         change.remove.iter().for_each(|&chain| chains.install(chain, false));
         for (table, entries) in &change.entries {
-            chains.replace(table, entries).expect("it could be when the experiment was checked");
+            chains.replace(table, entries).expect("this was possible when the experiment was checked");
         }
         for &(tenant, weight) in &change.weights {
             let class = usize::from(self.checked.tenants[tenant].class);
@@ -274,7 +274,7 @@ impl ChainCard {
 
 impl Simulated for ChainCard {
     fn run_until(&mut self, until: Time) -> Result<(), RunError> {
-        // A card between lines, for example: packets may be injected for the next cycle.
+        // A card between lines, for example: packets may still be injected for the next cycle.
         let most = match () {
             _ if self.has_lines => self.clock.cycle_after(until) - 1,
             _ if self.stops_exactly => self.clock.cycle_at_or_after(until),

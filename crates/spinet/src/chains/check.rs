@@ -36,7 +36,7 @@ pub enum Problem {
     Name { found: String },
     #[error("chains stand in [[chain]], where they can have tenants")]
     ChainsInRmt,
-    #[error("there is no chain and no table, so nothing is done with any packet")]
+    #[error("there is no chain and no table, so no packet is processed")]
     NothingToDo,
     #[error("this NIC has no policies: packets wait in order of arrival")]
     NoPolicies,
@@ -181,7 +181,7 @@ pub(super) fn path_of(at: &str) -> Vec<String> {
     keys.split('.').filter(|key| !key.is_empty()).map(str::to_owned).collect()
 }
 
-/// The programs of services: each has one if its engine is a core, and a file that is there.
+/// The programs of services: a service has one exactly if its engine is a core, and its file exists.
 fn programs(experiment: &mut ChainExperiment, services: &[ServiceSpec], base_dir: &Path) -> Result<(), Fault> {
     for (i, listed) in experiment.service.iter_mut().enumerate() {
         let (entry, number) = (&mut listed.0, i.to_string());
@@ -210,7 +210,7 @@ fn programs(experiment: &mut ChainExperiment, services: &[ServiceSpec], base_dir
     }
 }
 
-/// The pipeline and the chains, everything looked up.
+/// The pipeline and the chains, with all names resolved.
 fn chains(experiment: &ChainExperiment, nic: &NicModel, tenants: &Tenants) -> Result<Chains, Fault> {
     if experiment.rmt.as_ref().is_some_and(|rmt| !rmt.chains.is_empty()) {
         return Err(fault(&["rmt", "chains"], Problem::ChainsInRmt));

@@ -108,7 +108,7 @@ impl Chains {
         match (slot.take(), is_there) {
             (None, true) => {
                 let inserted = self.rmt.insert_chain(&self.chains[chain].params);
-                *slot = Some(inserted.expect("it was there when the experiment was checked"));
+                *slot = Some(inserted.expect("it existed when the experiment was checked"));
             }
             (Some(handle), false) => drop(self.rmt.remove(handle).expect("it is there")),
             (before, _) => *slot = before,

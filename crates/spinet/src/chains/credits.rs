@@ -57,8 +57,8 @@ impl UnitCredits {
     }
 
     /// Mean number of held credits from `first` to `end`, and the share of that time in which fewer than all were held
-    /// because a packet was in the unit or on its way there. `end` is not before the last event, `first` not behind the
-    /// first.
+    /// because a packet was in the unit or on its way there. `end` is not before the last event, and `first` not after
+    /// the first.
     pub fn mean(&self, first: Cycle, end: Cycle) -> Option<(f64, f64)> {
         let mut whole = self.clone();
         whole.note(end.max(self.since), self.held);

@@ -21,7 +21,7 @@ pub struct ChainExperiment {
     /// Keeps the services of the NIC's file beside those below.
     #[serde(default = "yes")]
     pub preset_services: bool,
-    /// Services; one with the name of a service of the NIC's file changes that.
+    /// Services; an entry with the name of a service of the NIC's file changes that service.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub service: Vec<Entry<ServiceEntry>>,
     /// The policy of services without their own.

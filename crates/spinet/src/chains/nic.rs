@@ -30,7 +30,7 @@ const RISCV: &str = include_str!("../../../../presets/units/riscv.toml");
 /// Keys that only files of such NICs have.
 const KEYS: [&str; 2] = ["model", "flit_bytes"];
 
-/// A service that cannot be.
+/// An invalid service.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
     #[error("there is no engine `{found}`, must be one of {known} or a table with its parameters{}",
@@ -87,7 +87,7 @@ fn model_of(text: &str) -> Option<(String, String)> {
     Some((model.into_inner(), rest))
 }
 
-/// The text of a NIC's file; with settings, the values that hold.
+/// The text of a NIC's file; with settings, the resulting values.
 pub fn show(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<String, NicError> {
     let params = load(nic, settings, base_dir)?;
     if settings.is_empty() {
@@ -139,7 +139,7 @@ pub fn services_of(nic: &NicModel) -> Vec<ServiceSpec> {
             params.services.iter().map(|pool| spec(&pool.name, pool.units, &pool.engine)).collect()
         }
         NicModel::RmtOnly(params) => {
-            let engine = services().remove(0).engine; // No stage has one; the packets go to the host.
+            let engine = services().remove(0).engine; // No stage has this service; the packets go to the host.
             params.host_services.iter().map(|name| spec(name, 1, &engine)).collect()
         }
     }

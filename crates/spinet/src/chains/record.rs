@@ -29,7 +29,7 @@ pub enum RecordError {
     /// The traffic.
     #[error(transparent)]
     Feed(#[from] FeedError),
-    /// The captures of what leaves.
+    /// The captures of departing packets.
     #[error(transparent)]
     Capture(#[from] CaptureFailed),
     /// The timeline.
@@ -52,7 +52,7 @@ pub struct Open {
     pub chain: Option<usize>,
     /// Position of its tenant; none if it has none.
     pub tenant: Option<usize>,
-    /// The pipeline has looked at it.
+    /// The pipeline has classified it.
     is_looked_at: bool,
 }
 
@@ -103,7 +103,7 @@ pub struct Record {
     pub tables: Option<Tables>,
     /// Paths of packets, if wanted.
     pub paths: Option<PathLog>,
-    /// Packets out and dropped, as far as they are wanted.
+    /// Sent and dropped packets, if wanted.
     pub captures: Captures,
     /// Departed packets that the caller has not taken, if wanted.
     pub departures: Option<Vec<Departure>>,
@@ -164,13 +164,13 @@ impl Record {
         }
     }
 
-    /// Tells which nodes are units of which services.
+    /// Sets the service of each node that is a unit.
     pub fn set_units(&mut self, units: &[Vec<NodeId>]) {
         self.units = numbered(units);
         self.stats.units = self.units.keys().map(|&node| (node, Default::default())).collect();
     }
 
-    /// A packet has come; its number.
+    /// Records an arriving packet; returns its number.
     pub fn came(&mut self, now: Cycle, due: Cycle, from: ExternalPort, data: &[u8]) -> u64 {
         let bytes = data.len();
         if let Some(paths) = &mut self.paths {

@@ -139,7 +139,7 @@ columns! {
     "bytes_out" I64 "length when it left or was dropped" => p.message.map_or(-1, |message| message.data.len() as i64);
     "fate" U8 "its fate" => p.fate as i64;
     "reason" U8 "why it was dropped" => p.reason();
-    "due_ps" I64 "when the traffic had it on the line" => span(p.clock, p.open.due);
+    "due_ps" I64 "when the traffic put it on the line" => span(p.clock, p.open.due);
     "arrival_ps" I64 "its first bytes came into the NIC" => span(p.clock, p.open.came);
     "entered_ps" I64 "its descriptor went into the interconnect" => ps(p.clock, p.way.entered);
     "leaving_ps" I64 "its first bytes left the interconnect" => ps(p.clock, p.way.leaving);

@@ -34,7 +34,7 @@ pub enum TenantError {
     Name { found: String },
     #[error("the name is empty, must be what chains and reports call the tenant")]
     NoName,
-    #[error("class is {found}, which is that of `{other}` already")]
+    #[error("class is {found}, which `{other}` already has")]
     Class { found: u8, other: String },
     #[error("there are {found} tenants, must be at most 256: each has a traffic class")]
     TooMany { found: usize },

@@ -14,7 +14,7 @@ pub struct Unused {
     pub services: Vec<String>,
     /// Units, such as `aes[1]`, that got no packet although their service did.
     pub units: Vec<String>,
-    /// Tenants that no packet was of.
+    /// Tenants without a packet.
     pub tenants: Vec<String>,
 }
 

@@ -3,7 +3,7 @@
 //! It sees what cores report ([`blocks::debug::Probe`]) and keeps, beside the simulation, which bits of memory and of registers are undefined, the
 //! order of accesses of different cores, and the locks that cores hold. Nothing of it reaches the simulation.
 //!
-//! [`Memories`] is what differs between cards.
+//! [`Memories`] contains the differences between cards.
 
 pub mod races;
 mod shadow;
@@ -473,7 +473,7 @@ impl<M: Memories> Checker<M> {
     }
 
     fn transfer(&mut self, core: usize, report: &Report<'_>, from: Option<u32>, to: Option<u32>, bytes: u32) {
-        // A range that leaves its memory is refused by the card.
+        // The card refuses a range that leaves its memory.
         let shared = |addr: Option<u32>| {
             let at = self.memories.shared(core, addr?)?;
             let last = self.memories.shared(core, addr?.wrapping_add(bytes.saturating_sub(1)))?;

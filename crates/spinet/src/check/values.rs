@@ -40,7 +40,7 @@ impl Values {
         }
     }
 
-    /// Takes a register as defined from now on: its finding has been reported.
+    /// Treats a register as defined from now on, because its finding has been reported.
     pub fn forgive(&mut self, register: u8) {
         self.set(register, 0, Origin::default());
     }

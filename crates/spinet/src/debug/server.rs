@@ -155,7 +155,7 @@ impl Debugged {
         if self.target.run.card.ended().is_some() {
             self.target.run.card.close()?;
         }
-        // gdb must hear of the end before the run counts as done.
+        // gdb must be notified of the end before the run counts as done.
         let is_done = self.target.run.card.ended().is_some() && !matches!(self.state, State::Connected(_));
         Ok(Progress { is_done, ..self.target.run.card.progress() })
     }

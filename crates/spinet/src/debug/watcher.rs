@@ -101,7 +101,7 @@ pub struct Watcher {
     queue: BTreeMap<(Time, u64), Reported>,
     /// Reports so far.
     count: u64,
-    /// The report at which the run stands.
+    /// The report at which the run is stopped.
     stopped_at: Option<(Time, u64)>,
     /// Cores that should have stopped while another one stepped alone, and the edges since the first of them.
     held: Vec<usize>,

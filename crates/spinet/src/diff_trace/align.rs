@@ -54,7 +54,7 @@ impl<R: BufRead> ReadAhead<R> {
         std::array::from_fn(|i| self.ahead[at + i].pc)
     }
 
-    /// Positions from which on [`COMMON`] instructions are there.
+    /// Positions followed by [`COMMON`] instructions.
     fn keys(&self) -> usize {
         (self.ahead.len() + 1).saturating_sub(COMMON)
     }

@@ -1,7 +1,7 @@
 //! The cause of a different time: a guess from the instruction and its neighbour.
 //!
-//! A trace contains the times at which instructions leave decode, but not the reasons for waiting. The cycles between an instruction and the next are
-//! shared out by the first rule that applies, from the surest to the least sure.
+//! A trace contains the times at which instructions leave decode, but not the reasons for waiting. The cycles between
+//! an instruction and the next are divided by the first rule that applies, from the most to the least certain.
 
 use crate::instructions::{Entry, Registers};
 use isa::riscv::{Class, decode};
@@ -35,7 +35,7 @@ pub enum Cause {
     Taken,
     /// Own L1: a bank that another port has, or an AMO.
     Bank,
-    /// The runs went different ways.
+    /// The runs took different paths.
     Path,
     /// None of these.
     Unknown,

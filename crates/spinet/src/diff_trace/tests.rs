@@ -144,7 +144,7 @@ fn runs_part_and_meet_again() {
               A  line 6      cycle 18       1d000108  addi x10, x11, 0  a0=00000000
               B  line 6      cycle 18       1d000100  lw x10, 0(x11)  a0=00000001  PA:1b204420
               1 difference in 14 instructions
-              the runs parted 1 time: 0 instructions only in A, 6 only in B
+              the runs diverged 1 time: 0 instructions only in A, 6 only in B
 
             Time: first from 1d000104 to the next: 3 cycles in A, 15 in B: DMA or command wait
               A  line 5      cycle 15       1d000104  bne x10, x11, 8  a0:00000001
@@ -190,7 +190,7 @@ fn runs_that_never_meet_again_end_the_comparison() {
               A  line 2      cycle 10       1d000100  lw x10, 0(x11)  a0=00000001  a1:10000000  PA:10000000
               B  at its end
               1 difference in 0 instructions
-              the runs parted 1 time: 8 instructions only in A, 0 only in B
+              the runs diverged 1 time: 8 instructions only in A, 0 only in B
         "#]],
     );
 }

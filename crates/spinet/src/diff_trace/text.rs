@@ -74,7 +74,7 @@ impl Difference {
         if self.apart.times > 0 {
             let [a, b] = self.apart.instructions.map(grouped);
             let times = plural(self.apart.times, "time");
-            writeln!(f, "  the runs parted {times}: {a} instructions only in A, {b} only in B")?;
+            writeln!(f, "  the runs diverged {times}: {a} instructions only in A, {b} only in B")?;
         }
         if let Some([a, b]) = self.rest.map(|rest| rest.map(grouped)) {
             writeln!(f, "  they never meet again: {a} instructions of A and {b} of B are not compared")?;

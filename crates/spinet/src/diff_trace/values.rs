@@ -7,7 +7,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// The runs go different ways.
+    /// The runs take different paths.
     Path,
     /// The program has another instruction there.
     Instruction,

@@ -1,4 +1,4 @@
-//! Execution contexts: what handlers run with.
+//! Execution contexts: the environment of handlers.
 
 use super::handles::Handle;
 use super::memory::Kind;
@@ -125,7 +125,7 @@ impl Driver {
         let owner = self.tenants.get(OPERATOR, tenant).expect("a tenant builds contexts");
         (context.weight, context.io) = (owner.weight, owner.io);
         let idx = self.record.borrow_mut().stats.add_context();
-        assert_eq!(idx as u64 + 1, id.0, "reports and the driver count contexts alike");
+        assert_eq!(idx as u64 + 1, id.0, "reports and the driver number contexts in the same way");
         if context.host_mem_size > 0 {
             let (addr, bytes) = whole_pages(context.host_mem_addr, context.host_mem_size.into());
             let registered = self.page_tables.borrow_mut().register(context.id, addr, addr, bytes, true);

@@ -207,7 +207,7 @@ impl Driver {
     fn reach(&self, tenant: TenantId, memory: MemoryId, offset: u32, requested: u64) -> Result<u32, DriverError> {
         let part = self.memories.get(tenant, memory)?;
         if part.kind == Kind::Scratchpad {
-            let allowed = "handler memory or program memory: a scratchpad is the handlers' alone".into();
+            let allowed = "handler memory or program memory: only handlers can access a scratchpad".into();
             return Err(DriverError::Value { what: "memory", found: format!("{memory}, a scratchpad"), allowed });
         }
         let (size, offset) = (u64::from(part.size), u64::from(offset));

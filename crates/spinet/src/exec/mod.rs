@@ -102,7 +102,7 @@ pub struct Machine {
     isa: Isa,
     core: Core,
     memory: Memory,
-    /// Memory that is not there, to run into.
+    /// An unmapped range.
     nothing: Program,
     host: Host,
     htif: Htif,
@@ -120,7 +120,7 @@ impl Machine {
         let mut core = Core::new(Profile::Standard, 0, elf.entry);
         let memory = Memory::new(&elf, isa)?;
         if host == Host::LinuxUser {
-            // A stack, where the program brings none: the end of the last range.
+            // The initial stack pointer, if the program sets none: the end of the last range.
             core.set_x(2, (memory.end() - 16) as u32 & !15);
         }
         let find = |name| elf.symbol(name).map(|symbol| symbol.addr);

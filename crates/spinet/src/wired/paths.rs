@@ -70,7 +70,7 @@ kernel::words! {
         Coalescing = "coalescing",
         /// The card raises its interrupt, and the driver takes the frames before and then this one.
         Driver = "driver",
-        /// Parts of the card that record no transfers have the frame.
+        /// The frame is in parts of the card that record no transfers.
         Unrecorded = "unrecorded",
     }
 }
@@ -154,8 +154,9 @@ fn assists(card: &Card) -> [Vec<String>; 3] {
 impl Recorded {
     /// Records all transfers of a card from now on.
     pub fn start(design: &Design, card: &Card, hosts: &[SharedHost]) -> Recorded {
-        let clock =
-            |path: &str| Clock::new(design.clocks[&design.part(path).expect("a part is of its card").clock].freq());
+        let clock = |path: &str| {
+            Clock::new(design.clocks[&design.part(path).expect("the part belongs to its card").clock].freq())
+        };
         let assists = assists(card);
         let moves: Vec<MoveLog> = assists.iter().flatten().map(|_| MoveLog::default()).collect();
         for (path, log) in assists.iter().flatten().zip(&moves) {

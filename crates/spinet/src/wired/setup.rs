@@ -40,7 +40,7 @@ pub enum Firmware {
     Raw(PathBuf, u32, u32),
 }
 
-/// An experiment that is understood, and its firmware.
+/// A checked experiment, and its firmware.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// As it was written, with defaults filled in.

@@ -27,8 +27,8 @@ pub type WiredSummary = Summary<NoMore, WiredSection>;
 
 /// Keys of wired cards. Rates count only while both directions are active: from the hundredth frame of the
 /// direction that starts later (in short runs, from a quarter of the frames) to the last frame of the direction that ends first. A run
-/// in one direction counts from its hundredth frame to its last. While frames arrive on the line, no more frames count as received than
-/// the line brings; the others had waited in the card. Source: Willmann 2004, 3.4.
+/// in one direction counts from its hundredth frame to its last. While frames arrive on the line, at most the frames
+/// that the line delivers count as received; others had waited in the card. Source: Willmann 2004, 3.4.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WiredSection {
     /// Frames from the host to the network, observed at the network.

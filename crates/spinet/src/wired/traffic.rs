@@ -286,7 +286,7 @@ fn is_numbered(pairs: &str) -> bool {
     })
 }
 
-/// The present form of `datagrams:` with these pairs. Its `bytes` were those of the content.
+/// The current form of `datagrams:` with these pairs. Its `bytes` were those of the content.
 fn now_written(pairs: &[[&str; 2]]) -> String {
     let size =
         |content: &str| content.parse::<u32>().map_or(content.to_owned(), |bytes| (bytes + HEADER_BYTES).to_string());
@@ -438,7 +438,7 @@ mod tests {
             let spec = SourceSpec::from_text(text).expect("any text is a source");
             let (card, here) = (Mac([2, 0, 0, 0, 0, 9]), Path::new("."));
             let side = parse(&spec, Way::Send, card, None, (Faults::default(), 1), here).expect("a definition");
-            let Frames::Datagrams(datagrams) = side.traffic.frames else { panic!("numbered datagrams are no list") };
+            let Frames::Datagrams(datagrams) = side.traffic.frames else { panic!("numbered datagrams are not a list") };
             let period = match side.traffic.pace {
                 Pace::Every(period) => Some(period.fs()),
                 _ => None,

@@ -251,7 +251,7 @@ fn cards_joined_by_a_line_give_the_same_frames_in_windows_of_any_size() {
     }
 }
 
-/// A wired card gets ready first, which takes milliseconds.
+/// A wired card first starts up, which takes milliseconds.
 #[test]
 fn wired_cards_take_frames_from_a_line_and_their_hosts_check_them() {
     let folder = support::folder_with_program("contract_wired_lines");

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rest of a runtime that is not ours, and handlers that say where they run. */
+/* The rest of a foreign runtime, and handlers that report their core. */
 #include <handler.h>
 #include <pspin_rt.h>
 
 #define USER_MODE (3 << 11) /* cleared in mstatus */
 
 volatile __attribute__((section(".data_tiny_l1"))) uint32_t first_sp[NUM_CLUSTER_HPUS];
-static volatile uint32_t boots; /* each core has set it to 0 before it counts itself */
+static volatile uint32_t boots; /* each core sets it to 0 before it counts itself */
 
 void run(void)
 {
@@ -43,7 +43,7 @@ void enter(void)
     __asm__ volatile("mv x10, %0\n\tmv x11, %1\n\tmret" ::"r"(cluster), "r"(core) : "x10", "x11");
 }
 
-/* A word for each run: who says so, and where. Then a wild store, where the packet asks for it. */
+/* A word for each run: the handler and the core. Then an invalid store, if the packet requests it. */
 static void tell(handler_args_t *args, uint64_t who)
 {
     task_t *task = args->task;

@@ -47,9 +47,9 @@ pub struct Movement {
     late: Vec<Cycle>,
     max_bursts: u32,
     chunks: VecDeque<Chunk>,
-    /// Of these, the beats that L1 writes at less than one a cycle, even without other requests.
+    /// The beats among them that L1 writes at less than one a cycle, even without other requests.
     n_uneven: u32,
-    /// Of these, the beats that go to L2.
+    /// The beats among them that go to L2.
     n_to_l2: u32,
     /// Number of the first chunk in `chunks`.
     first: u64,

@@ -218,7 +218,7 @@ fn a_late_beat_comes_a_cycle_later_and_those_behind_it_as_told() {
             bench.output("read", 2, |_| true, |_: &Burst| String::new()),
             bench.input("answer", 4, vec![(18, answer)]),
         );
-        // The second and third beat were to come in 19 and 20. The third is late twice.
+        // The second and third beat were due in cycles 19 and 20. The third is late twice.
         let late = vec![(17, 20), (17, 19), (18, 21), (18, 21)];
         Set::told_late(bench, &[(L2_PACKET_BASE, L1_BASE, 256)], l2, late, nobody, Shows::Beats);
     });

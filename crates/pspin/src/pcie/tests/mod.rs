@@ -20,7 +20,7 @@ type Beat = (Cycle, u64, usize, bool);
 /// A read: cycle, address, bytes.
 type Read = (Cycle, u64, u32);
 
-/// The way to host memory.
+/// The path to host memory.
 #[derive(Clone)]
 struct Way {
     pcie: PcieParams,
@@ -32,7 +32,7 @@ struct Way {
 }
 
 impl Way {
-    /// Over this link, to physical addresses.
+    /// Uses this link, with physical addresses.
     fn over(pcie: PcieParams) -> Self {
         Way { pcie, one_burst: false, iommu: crate::testing::params().iommu, tables: Rc::default(), takes: |_| true }
     }

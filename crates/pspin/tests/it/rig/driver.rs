@@ -16,7 +16,7 @@ const HOST_PAGE: u64 = 0xdead_beef_dead_b000;
 /// A program, and what arrives. The names of the driver's options are in brackets.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Conditions {
-    /// The handlers' name without its ending; `chain` has a header and a completion handler too.
+    /// The handlers' name without its suffix; `chain` also has a header and a completion handler.
     pub handler: String,
     /// Alignment of functions; without one, handlers begin in the last halfword of a fetch line.
     pub align: Option<u32>,

@@ -29,7 +29,8 @@ pub struct Load {
     pub bytes: usize,
     /// Cycles from one packet to the next.
     pub gap: u64,
-    /// Messages of equally many packets, one behind the other, with identities 0, 2, 4 and so on, as PsPIN's driver does.
+    /// Messages with the same number of packets, one after the other, with identities 0, 2, 4 and so on, as PsPIN's
+    /// driver does.
     pub messages: u64,
     /// Where the context's host memory begins.
     pub host: u64,
@@ -98,7 +99,7 @@ impl Seen {
         u32::from_le_bytes([0, 1, 2, 3].map(|i| self.image.program.get(at + i).copied().unwrap_or(0)))
     }
 
-    /// Everything as text, to compare runs by.
+    /// Everything as text, to compare runs.
     pub fn digest(&self) -> String {
         let (done, sent, host, host_events) = (&self.done, &self.sent, &self.host, &self.host_events);
         format!("{done:?}\n{sent:?}\n{host:?}\n{host_events:?}\n{:?}\n{:?}", self.sorted_events(), self.counters)
@@ -155,7 +156,7 @@ pub fn packet(index: u64, bytes: usize) -> Box<[u8]> {
     packet.into()
 }
 
-/// The image of an ELF file, and the handlers whose names end so: header, payload, completion.
+/// The image of an ELF file, and the handlers with these name suffixes: header, payload, completion.
 pub fn image(elf: &[u8], suffixes: [&str; 3]) -> (Image, [Region; 3]) {
     let elf = object::File::parse(elf).expect("an ELF file");
     let mut image = Image::default();

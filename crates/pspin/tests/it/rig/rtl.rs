@@ -18,7 +18,7 @@ enum Tolerance {
 
 use Tolerance::{Exact, Percent};
 
-/// Means and throughputs; least and largest.
+/// Tolerances: of means and throughputs; of least and largest values.
 const MEAN: Tolerance = Percent(1.0);
 const ENDS: Tolerance = Percent(3.0);
 
@@ -209,7 +209,7 @@ fn lists(table: &mut Table, run: &Run, driven: &Driven) {
                 "ended" => packet.ended - base,
                 "doorbells_granted" => packet.doorbell_granted - base,
                 "done" => packet.done - base,
-                _ => panic!("{name} is no event of a packet"),
+                _ => panic!("{name} is not an event of a packet"),
             })
             .collect();
         let is_exact = run.exact || ["arrived", "her", "dispatched", "accepted", "copied"].contains(&name.as_str());
@@ -317,7 +317,7 @@ fn errors(rows: &[Row]) -> [f64; 3] {
     [errors[errors.len() / 2], errors.iter().sum::<f64>() / errors.len() as f64, errors[errors.len() - 1]]
 }
 
-/// The numbers that the page begins with.
+/// The numbers at the beginning of the page.
 pub fn headline(rows: &[Row]) -> String {
     let [median, mean, worst] = errors(rows);
     let within = rows.iter().filter(|row| row.within).count();

@@ -38,7 +38,7 @@ impl ChainCard {
         Some(format!("a program went wrong, {packets}; first in {place}{line}(pc {pc}): {text}{packet}, unit {unit}"))
     }
 
-    /// Tenants that no packet can be of.
+    /// Tenants that cannot have packets.
     fn unnamed_tenants(&self) -> impl Iterator<Item = String> {
         let (experiment, chains) = (&self.checked.experiment, self.checked.chains.all());
         let has_chain = |tenant: usize| chains.iter().any(|chain| chain.tenant == tenant);

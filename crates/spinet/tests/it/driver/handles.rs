@@ -153,7 +153,7 @@ fn a_tenant_has_what_it_was_given_and_no_more() {
         write beyond the largest address: error: memory 1 has 100 bytes, 2 at 4294967295 reach beyond it
         read beyond the end: error: memory 1 has 100 bytes, 101 at 0 reach beyond it
         beyond host memory: error: host memory 1 has 5000 bytes, 2 at 4999 reach beyond it
-        write to a scratchpad: error: memory is memory 2, a scratchpad, must be handler memory or program memory: a scratchpad is the handlers' alone
+        write to a scratchpad: error: memory is memory 2, a scratchpad, must be handler memory or program memory: only handlers can access a scratchpad
         a scratchpad as handler memory: error: memory is memory 2, which is scratchpad memory, must be handler memory
         a packet that is too long to be copied: error: packet 0 has 16385 bytes, must have 1 to 16384, which is what the card can copy to L1
         an empty packet: error: packet 0 has 0 bytes, must have 1 to 16384, which is what the card can copy to L1

@@ -13,12 +13,12 @@ use std::rc::Rc;
 struct First {
     name: &'static str,
     names: TenantNames,
-    asked: Rc<Cell<u32>>,
+    calls: Rc<Cell<u32>>,
 }
 
 impl TenantPolicy for First {
     fn choose(&mut self, _now: Cycle, tenants: &[WaitingTenant]) -> Choice {
-        self.asked.set(self.asked.get() + 1);
+        self.calls.set(self.calls.get() + 1);
         let waiting = || (0..tenants.len()).filter(|&place| tenants[place].waits);
         assert!(waiting().count() > 1, "otherwise there is nothing to choose");
         assert!(waiting().all(|place| tenants[place].bytes == 60), "{tenants:?}");
@@ -42,8 +42,8 @@ const BY_TENANT: [&str; 3] =
 /// Forty packets to each of the tenants `a` and `b`, which send them back, where `first` goes first at `part`. The mean
 /// position of `a`'s packets among all sent ones, the number of calls of the policy, and the digest.
 fn run(part: &str, first: &'static str) -> (f64, u32, String) {
-    let (names, asked) = (TenantNames::default(), Rc::new(Cell::new(0)));
-    let policy = First { name: first, names: names.clone(), asked: asked.clone() };
+    let (names, calls) = (TenantNames::default(), Rc::new(Cell::new(0)));
+    let policy = First { name: first, names: names.clone(), calls: calls.clone() };
     let policies: Vec<(String, Box<dyn TenantPolicy>)> = vec![(part.into(), Box::new(policy))];
     let mut driver = boot(&BY_TENANT, OwnSharing { policies, names }).unwrap();
     driver.keep_packets();
@@ -61,16 +61,16 @@ fn run(part: &str, first: &'static str) -> (f64, u32, String) {
     let sent = driver.take_sent();
     assert_eq!(sent.len(), 80);
     let of_a = sent.iter().enumerate().filter(|(_, (_, bytes))| bytes[35] == 1000_u16.to_be_bytes()[1]);
-    (of_a.map(|(place, _)| place as f64).sum::<f64>() / 40.0, asked.get(), driver.digest())
+    (of_a.map(|(place, _)| place as f64).sum::<f64>() / 40.0, calls.get(), driver.digest())
 }
 
 #[test]
 fn a_policy_of_the_users_own_decides_who_goes_first() {
     for part in ["tasks", "nic_send"] {
-        let [(early, asked, digest), (late, _, other)] = ["a", "b"].map(|first| run(part, first));
+        let [(early, calls, digest), (late, _, other)] = ["a", "b"].map(|first| run(part, first));
         // 39 or 40 if the tenants take turns.
         assert!(early < 37.0 && late > 41.0, "{part}: {early} {late}");
-        assert!((1..=80).contains(&asked), "{part}: {asked} questions for 80 packets");
+        assert!((1..=80).contains(&calls), "{part}: {calls} calls for 80 packets");
         assert_ne!(digest, other);
         assert_eq!(digest, run(part, "a").2);
     }
@@ -79,7 +79,7 @@ fn a_policy_of_the_users_own_decides_who_goes_first() {
 #[test]
 fn a_policy_needs_a_part_that_tells_tenants_apart() {
     let error = |part: &str, set: &[&str]| {
-        let policy = First { name: "a", names: TenantNames::default(), asked: Rc::default() };
+        let policy = First { name: "a", names: TenantNames::default(), calls: Rc::default() };
         let policies: Vec<(String, Box<dyn TenantPolicy>)> = vec![(part.into(), Box::new(policy))];
         boot(set, OwnSharing { policies, names: TenantNames::default() }).map(drop).unwrap_err()
     };

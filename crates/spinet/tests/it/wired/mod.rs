@@ -273,7 +273,7 @@ fn idle_time_is_skipped_and_told() {
     assert_eq!((summary.ended.reason, summary.sent.good, summary.received.good), ("complete", 4, 4));
     assert!(summary.time.simulated_ns > 5400e9 && summary.time.skipped_ns > 5399e9, "{:?}", summary.time);
     assert!(summary.received.latency_ns.as_ref().unwrap().max < 1e6, "{:?}", summary.received.latency_ns);
-    // Frames keep their distance, and nothing depends on how the run is made.
+    // Frames keep their distance, and results do not depend on the way of running.
     let times: Vec<u64> = normal
         .card
         .frame_table()
@@ -459,7 +459,7 @@ fn sources_of_a_direction_come_in_order_of_time() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// For any firmware, the simulator survives and reports how the run ended.
+    /// For any firmware, the simulator does not fail, and reports how the run ended.
     #[test]
     fn any_firmware_runs(words in prop::collection::vec(any::<u32>(), 1..64), entry in 0..64u32) {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
