@@ -302,8 +302,7 @@ impl Pspin {
     }
 
     /// Sets the arbiter of a cluster's instruction cache to its state after `grants` grants since reset. The count
-    /// decides which of several cores gets a line first, and boot code leaves it behind. The count decides which of
-    /// several cores gets a line first; boot code determines it.
+    /// decides which of several cores gets a line first; boot code determines it. Panics if there is no such cluster.
     pub fn set_fetch_grants(&mut self, cluster: u32, grants: u32) {
         self.clusters[cluster as usize].borrow_mut().set_fetch_grants(grants);
     }
