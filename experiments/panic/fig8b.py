@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 TITLE = "Latency of a pipelined chain"
 SOURCE = f"{PAPER}, Fig. 8b, 7.2"
 
-# Part of the time, in the order of a packet's way.
+# Part of the time, in the order of a packet's stages.
 PARTS = ("ingress", "interconnect", "queueing", "unit_wait", "service")
 
 

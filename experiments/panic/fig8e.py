@@ -48,7 +48,7 @@ def points() -> list[Point]:
 
 
 def measure(*, size: int, push: bool) -> dict[str, float]:
-    """Gbit/s, percent of the packets, and ns of the way between the units."""
+    """Gbit/s, percent of the packets, and ns of the path between the units."""
     chain = [
         service("a", delay(gbps=52, size=size, spread=SPREAD), units=2),
         service("b", delay(gbps=50, size=size, spread=SPREAD), units=2),

@@ -53,7 +53,7 @@ def measure(*, length: int, rate: int, push: bool) -> dict[str, float]:
 
 
 def bound(length: int, rate: int) -> float:
-    """The text's: N times X is 256 Gbit/s at most."""
+    """From the paper's text: N times X is 256 Gbit/s at most."""
     return min(rate, PORTS_GBPS / length)
 
 

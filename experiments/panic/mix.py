@@ -35,7 +35,7 @@ PRIORITIES = {"IPSec": 0, "video": 1, "background": 2}
 
 
 def pattern(shares: Sequence[int]) -> list[str]:
-    """Kinds of ten packets with these shares in percent, each as evenly spread as it can be."""
+    """Kinds of ten packets with these shares in percent, each spread as evenly as possible."""
     counts = [share * PATTERN_PACKETS // 100 for share in shares]
     assert sum(counts) == PATTERN_PACKETS, "shares are tenths and make up 100"
     owed = [0] * len(counts)

@@ -38,7 +38,7 @@ def measure(*, kind: str) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """The lowest priority pays."""
+    """Packets of the lowest priority are dropped."""
     rates = {kind: results.value(kind, "drop rate") for kind in mix.KINDS}
     yield Claim(
         text="Only packets of the lowest priority at a full service are dropped (7.6)",

@@ -19,12 +19,12 @@ MEASURED = f"spinet: preset {NIC} unless it says otherwise, handlers compiled wi
 
 
 def steady_gbps(result: Result, *, bytes_each: int, first: float = 0.3, last: float = 1.0) -> float:
-    """Throughput by the rate at which packets are done, or their payload handlers where others run besides.
+    """Throughput from the rate at which packets are done, or their payload handlers if other handlers run too.
 
     Parameters
     ----------
     bytes_each
-        What a packet counts.
+        Bytes that one packet counts for.
     first, last
         Part of the packets to begin and end with: instruction caches are cold at first, and completion handlers run
         at last.

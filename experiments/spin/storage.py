@@ -344,7 +344,7 @@ def relayed_ns(k: int, size: int, *, tree: bool, chunk: int, is_host: bool) -> f
     """Time of a replicated write whose nodes forward whole chunks; each node compares all bytes.
 
     A chunk goes to host memory and is read from there, over PCIe. If `is_host`, the node's core forwards each chunk
-    and sends the reply. Otherwise NICs do both, without time of their own.
+    and sends the reply. Otherwise NICs do both, in no time.
     """
     content = data(size, 0)
     n_chunks = -(-size // chunk)

@@ -91,7 +91,7 @@ def test_eligible_is_asked_again_only_when_a_policy_may_have_changed() -> None:
 
 
 def test_policies_that_share_state_are_asked_when_either_changes_it() -> None:
-    """A limit for two services together: a packet of one lets the other wait."""
+    """A limit for two services together: a packet in one service makes the other wait."""
 
     class Limit:
         def __init__(self) -> None:

@@ -2,7 +2,7 @@
 /*
  * Aggregate: the sum of all integers of a message.
  *
- * A payload handler adds its packet's words up in a register and then, once, to a sum in its cluster's scratchpad. So
+ * A payload handler sums its packet's words in a register, and adds this once to a sum in its cluster's scratchpad. So
  * this is a measure of how fast a core reads its L1. The completion handler adds the four clusters' sums and writes the
  * result to the host with a command that carries it.
  *
@@ -54,7 +54,7 @@ __handler__ void aggregate_th(handler_args_t *args)
     const task_t *task = args->task;
     uint32_t sum = 0;
     for (uint32_t cluster = 0; cluster < NB_CLUSTERS; cluster++) {
-        /* Take what is there and leave zero for the next message. */
+        /* Take the sum and leave zero for the next message. */
         sum += amo_swap((volatile uint32_t *)sum_in(task, cluster), 0);
     }
     uint64_t host = spin_host_address(task, task->flow_id * sizeof(uint64_t));

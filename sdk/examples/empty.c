@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The least a handler can do: nothing. The packet is received, handed to a core, and released.
+ * The shortest handler: it does nothing. The packet is received, handed to a core, and released.
  *
  * The rest is the cost of the machine itself, so this is the baseline for every other handler. With
  * -DINSTRUCTIONS=100 it executes 100 additions, a cycle each, to find how long handlers may be at a given rate of
@@ -27,7 +27,7 @@ __handler__ void empty_ph(handler_args_t *args)
 #elif INSTRUCTIONS > 1024
     __asm__ volatile("li a4, (" TEXT(INSTRUCTIONS) ") / 1024\n"
                      "1:\n\t"
-                     ".rept 1020\n\t addi a5, a5, 1\n\t .endr\n\t" /* 4 cycles more are those of the next two */
+                     ".rept 1020\n\t addi a5, a5, 1\n\t .endr\n\t" /* the next two take 4 cycles more */
                      "addi a4, a4, -1\n\t"
                      "bnez a4, 1b" ::: "a4", "a5");
     ADDITIONS((INSTRUCTIONS) & 1023);

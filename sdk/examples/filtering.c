@@ -22,7 +22,7 @@
 #define ENTRIES 65536u
 #define MOST_SEEN 64
 
-/* Both as they stand in packets. Address 0 is nobody's: such an entry is free. */
+/* Both as they stand in packets. No host has address 0: an entry with it is free. */
 typedef struct {
     spin_be32_t address;
     uint32_t port;

@@ -2,7 +2,7 @@
 /*
  * Answer pings on the NIC: the host never sees them.
  *
- * An echo request becomes a reply by turning its addresses round and changing one byte, the type (RFC 792, RFC 4443). The
+ * An echo request becomes a reply by swapping its addresses and changing one byte, the type (RFC 792, RFC 4443). The
  * ICMP checksum follows that byte; on IPv6 it also covers the addresses, whose exchange does not change it. All other
  * packets are released unanswered, so match on ICMP: `--match icmp`.
  */

@@ -57,9 +57,9 @@ void native_write_file(const char *folder, const char *name, const void *data, s
 #define N_EVENTS 5
 
 typedef struct {
-    int counters[N_EVENTS]; /* file descriptors; -1: not to be had */
+    int counters[N_EVENTS]; /* file descriptors; -1: not available */
     int why_not;            /* errno of the first that is not */
-    int is_unread;          /* one was to be had and never counted */
+    int is_unread;          /* one was available but never counted */
     uint64_t counts[N_EVENTS];
 } events_t;
 

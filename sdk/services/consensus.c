@@ -20,7 +20,7 @@
  *
  * A handler changes the state and the packet, and sends afterwards: the packet in L1 becomes the next message. Handlers of
  * requests, proposals, their answers and commits share the state, and work on different slots at the same time. Other messages
- * change ballots and roles; their handlers have the state for themselves.
+ * change ballots and roles; their handlers have exclusive access to the state.
  *
  * Memory: the state is in the scratchpad of cluster 0, CONSENSUS_MEMORY_BYTES. All packets should form one message, so that
  * the card runs most handlers on one cluster; if that is cluster 0, an access to the state takes 1 cycle instead of 20.

@@ -16,7 +16,7 @@
  * A repeated request writes the same bytes again.
  *
  * The cores have no floating-point unit. A quotient of two float32 of similar exponents is a division of two integers,
- * and its remainder tells a tie, so the result is exact. Elements below a 512th of the scale's power of 2 are zero.
+ * and its remainder shows a tie, so the result is exact. Elements below a 512th of the scale's power of 2 are zero.
  *
  * Memory: handler memory: a counter of malformed requests. Scratchpad of QUANTIZE_SCRATCHPAD_BYTES. Host memory: two DMA
  * writes for each packet. Cost: see docs/guides/services.md.

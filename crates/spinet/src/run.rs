@@ -434,7 +434,7 @@ impl<C: Simulated + ?Sized> Run<C> {
             if observed.is_some_and(|at| self.card.now() >= at) {
                 self.card.observe()?;
             }
-            is_there = until >= end; // A card with lines may have stopped within a cycle before.
+            is_there = until >= end; // A card with lines may have stopped less than a cycle earlier.
             let took = slice_begun.elapsed();
             if took < budget / 16 && whole <= end {
                 self.slice = Time::from_fs(self.slice.fs().saturating_mul(2));

@@ -145,7 +145,7 @@ def _check_texts(arguments: Sequence[str]) -> None:
     try:
         here = os.getcwd()
     except FileNotFoundError:
-        raise click.UsageError("the current folder is not there any more") from None
+        raise click.UsageError("the current folder does not exist any more") from None
     for text in (*arguments, here):
         try:
             text.encode()

@@ -9,7 +9,7 @@
 #define LONGEST 1536
 
 /*
- * A word a turn, in 5 instructions. The pointers are advanced while the word comes, since what uses it at once would wait 2 cycles;
+ * A word per iteration, in 5 instructions. The pointers are advanced while the word comes, since what uses it at once would wait 2 cycles;
  * the empty assembly keeps compilers from another order.
  */
 static inline void copy(uint32_t *to, const uint32_t *from, uint32_t n_words)

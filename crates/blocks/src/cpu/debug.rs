@@ -5,7 +5,7 @@ use crate::debug::{Event, Probe, Report};
 use isa::riscv::Amo;
 
 impl Core {
-    /// In [`Core::watched`], besides the events: a debugger observes the core.
+    /// Bit of [`Core::watched`] beside the events: a debugger observes the core.
     pub(super) const DEBUGGED: u32 = 1 << 29;
 
     /// Reports every following instruction to `probe`.

@@ -168,7 +168,7 @@ impl CoreProfile {
 }
 
 impl Core {
-    /// In [`Core::watched`], besides the events: there is a profile.
+    /// Bit of [`Core::watched`] beside the events: there is a profile.
     pub(super) const PROFILED: u32 = 1 << 30;
 
     /// Counts the cycles of all following instructions of the program. `all` is [`causes`] of the places that `place` returns.

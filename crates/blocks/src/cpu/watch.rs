@@ -20,7 +20,7 @@ pub(super) const EVENT_COMPRESSED: u32 = 1 << 10;
 pub(super) const EVENT_ELW_STALL: u32 = 1 << 11;
 
 impl Core {
-    /// In [`Core::watched`], besides the events: every instruction is logged.
+    /// Bit of [`Core::watched`] beside the events: every instruction is logged.
     pub(super) const LOGGED: u32 = 1 << 31;
 
     /// Adds `n` if `mhpmcounter3` counts this event.

@@ -239,7 +239,7 @@ impl Stats {
                 let first = TrapPlace { trap, frame, context, stage, cluster, hpu };
                 let traps = self.traps.entry(trap.cause).or_insert(TrapStats { count: 0, first: first.clone() });
                 traps.count += 1;
-                // Packets are finished in another order than they trap.
+                // Packets finish in another order than they trap.
                 if first.order() < traps.first.order() {
                     traps.first = first;
                 }
