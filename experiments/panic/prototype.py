@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The prototype's own cycles.
+"""Cycles of the prototype.
 
 The authors' Verilog in simulation is compared with its preset, panic-rtl. The first rows are three delay units in
 parallel. Service times are 0.06 cycles a byte, minus the cycles of forwarding and two more, uniform within a quarter.

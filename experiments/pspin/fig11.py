@@ -58,7 +58,7 @@ def claims(results: Results) -> Iterator[Claim]:
     for handler, ratio in fig12.RATIOS.items():
         own, other = (results.value(f"{handler}, {where}", "throughput") for where in ("PsPIN", "this machine"))
         yield Claim(
-            text=f"{handler}: {ratio:.2g} times a core of the better of ault and zynq (IV-C2); here of this machine",
+            text=f"{handler}: {ratio:.2g} times a core of the better of ault and zynq (IV-C2); here, of this machine",
             holds=None,
             found=f"{own / other:.2g} times",
         )

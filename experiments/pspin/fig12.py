@@ -131,7 +131,7 @@ def claims(results: Results) -> Iterator[Claim]:
         here = results.value(f"{handler}, this machine, 1 thread", "median")
         more = "over 30 times" if handler == "filtering" else "at most twice"
         yield Claim(
-            text=f"{handler}: PsPIN takes {more} the time of the better of ault and zynq (IV-C2); here of this machine",
+            text=f"{handler}: PsPIN takes {more} the time of the better of ault and zynq (IV-C2); here, this machine's",
             holds=None,
             found=f"{own:.0f} ns, {own / max(here, 1):.1f} times",
         )

@@ -166,7 +166,7 @@ def claims(results: Results) -> Iterator[Claim]:
     )
     overlap = {(s, n): results.value(f"{s}, overlap, {n} µs", "time") for s in SERVERS for n in COMPUTE_US}
     yield Claim(
-        text="If the receiver computes for 20 µs or more, a card has moved 16 KiB meanwhile, and a host begins then",
+        text="If the receiver computes for 20 µs or more, a card moves 16 KiB meanwhile; a host begins afterwards",
         holds=all(overlap["sPIN", n] < n + 1 < overlap["host", n] for n in (20, 40)),
         found=", ".join(f"{n} µs: {overlap['sPIN', n]:.1f} and {overlap['host', n]:.1f} µs" for n in (0, 20, 40)),
     )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """OSMOSIS: HPUs shared by tenants that compute, use the host, or do both.
 
-*Contention*: two tenants of equal weight, whose handlers run for 256 and 512 iterations of a loop on packets of 128 bytes.
+*Contention*: two tenants of equal weight get packets of 128 bytes. Their handlers run 256 and 512 iterations of a loop.
 Tasks in turn give the second one twice the HPU time of the first. WLBVT gives both the same: it counts tasks in flight,
 and limits a tenant to its part of what clusters hold.
 

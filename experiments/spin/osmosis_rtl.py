@@ -13,8 +13,8 @@ handlers do one transfer of 64 bytes for a packet of 64 bytes. *Alone*: both ten
 median over a message's packets, and the mean of the tenant's two messages.
 
 The handlers are our own, with PULP's hardware loops, for which PsPIN's examples are compiled. The kernels of the logs
-(`handlers/osmosis.c`) are PsPIN's examples, built with PULP's compiler, which was not available. Outside the loops ours
-take 6 to 25 cycles less, which is the reason of their misses. Three quantities do not contain these cycles: *growth* of
+(`handlers/osmosis.c`) are PsPIN's examples, built with PULP's compiler, which was not available. Outside the loops, our
+handlers take 6 to 25 cycles less, which explains the misses. Three quantities do not contain these cycles: *growth* of
 a handler's time from a packet of 64 bytes, *around*, the part of a packet's latency after its arrival in the queues and
 outside its handler, and *waiting*, the part of a victim's latency outside its handler. Differences below 34 cycles are
 held to 1 cycle, others to 3 %.

@@ -155,7 +155,7 @@ def _resolve(wanted: str, target: Target) -> tuple[str, ...]:
     try:
         words = shlex.split(wanted)
     except ValueError as error:
-        raise CompilerNotFound(f"{wanted!r} is no command: {str(error).lower()}", hint=target.hint) from error
+        raise CompilerNotFound(f"{wanted!r} is not a command: {str(error).lower()}", hint=target.hint) from error
     found = shutil.which(words[0]) if words else None
     if found is None:
         raise CompilerNotFound(f"no compiler {wanted!r} in the search path", hint=target.hint)

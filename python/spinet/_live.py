@@ -22,7 +22,9 @@ NETWORK, HOST = "network", "host"
 _BUDGET_MS = 20  # of simulation between looks at the interfaces
 _BUSY_S = 0.001  # waiting for frames while packets are in the card
 _IDLE_S = 0.05  # the same while there are none
-_CALM_NS = 10_000_000  # without frames, until a card without packets counts as idle: it may still write to the host
+_IDLE_AFTER_NS = (
+    10_000_000  # without frames, until a card without packets counts as idle: it may still write to the host
+)
 _BURST = 256  # frames that are read at once
 _GRACE_S = 5.0  # for packets in the card when the run ends by itself
 _PS_PER_S = 10**12
@@ -201,8 +203,8 @@ class Bridge:
                     return enough
                 if enough and over_since is None:
                     over_since = time.monotonic()
-                is_calm = inside == 0 and time.monotonic_ns() - self._moved_ns > _CALM_NS
-                wait = 0.0 if self._is_late else _IDLE_S if is_calm else _BUSY_S
+                is_idle = inside == 0 and time.monotonic_ns() - self._moved_ns > _IDLE_AFTER_NS
+                wait = 0.0 if self._is_late else _IDLE_S if is_idle else _BUSY_S
                 if self._terms.duration_s is not None:
                     wait = max(0.0, min(wait, self._terms.duration_s - self.real_s))
                 ready = poll.ready(wait)

@@ -18,7 +18,7 @@ _CUTS = 32  # banks of handler memory, which is interleaved by words of 8 bytes
 
 
 def write(elf: Path, folder: Path) -> None:
-    """Write the images of ``elf`` into ``folder``, which is made if it is not there.
+    """Write the images of ``elf`` into ``folder``, which is made if it does not exist.
 
     Program memory and handler memory have images; L1 has none, since the hardware clears it.
     """

@@ -108,7 +108,7 @@ def _check_name(name: str) -> None:
     if len(name.encode()) > _LONGEST_NAME:
         raise UsageError(f"the interface name {name} has {len(name.encode())} bytes, must have at most {_LONGEST_NAME}")
     if name in ("", ".", "..") or re.search(r"[\s/:%]", name):
-        raise UsageError(f"{name!r} is no name of an interface", hint="choose one such as spin0")
+        raise UsageError(f"{name!r} is not the name of an interface", hint="choose one such as spin0")
 
 
 def _exists(name: str) -> bool:

@@ -225,6 +225,6 @@ def _script(folder: Path) -> Path:
         found = (
             f"several linker scripts: {', '.join(script.name for script in scripts)}" if scripts else "no linker script"
         )
-        hint = "spinet firmware --script names one; handlers are no firmware, and run on cards such as pspin"
+        hint = "spinet firmware --script names one; handlers are not firmware; they run on cards such as pspin"
         raise SourceNotFound(f"{folder.absolute()} has {found}, which firmware needs", hint=hint)
     return scripts[0]

@@ -493,7 +493,7 @@ def as_bytes(packet: bytes | str | SupportsBytes) -> bytes:
         try:
             return bytes.fromhex(packet.replace(":", " ").replace("-", " "))
         except ValueError as error:
-            raise UsageError(f"packet: this is no hexadecimal text: {error}") from None
+            raise UsageError(f"packet: this is not hexadecimal text: {error}") from None
     if isinstance(packet, int) or not (
         isinstance(packet, bytes | bytearray | memoryview) or hasattr(packet, "__bytes__")
     ):

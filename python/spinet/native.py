@@ -348,7 +348,7 @@ def _execute(prepared: Prepared, workshop: Path, threads: int) -> str:
     if done.returncode < 0:
         raise UsageError(
             f"{prepared.program_name()} crashed on this machine: signal {-done.returncode}",
-            hint="a handler reached memory that is not there, as it would trap on the card",
+            hint="a handler accessed memory that does not exist, as it would trap on the card",
         )
     if done.returncode != 0:
         raise UsageError(

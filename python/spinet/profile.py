@@ -118,7 +118,7 @@ class Profile:
         try:
             return cls(json.loads(_files.read(file)))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise InputError(f"{file}: this is no profile ({type(error).__name__}: {error})") from None
+            raise InputError(f"{file}: this is not a profile ({type(error).__name__}: {error})") from None
 
     def to_json(self) -> str:
         """The content of its file."""

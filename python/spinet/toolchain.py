@@ -230,7 +230,7 @@ def _request(
         raise SourceNotFound("no source file given")
     for source in request.sources:
         if source.suffix not in SOURCES:
-            raise BuildError(f"{source.name} is no source, must end in {', '.join(SOURCES)}")
+            raise BuildError(f"{source.name} is not a source, must end in {', '.join(SOURCES)}")
     return request
 
 

@@ -78,7 +78,7 @@ def _address(text: str) -> bytes:
     try:
         return ipaddress.IPv4Address(text).packed
     except ipaddress.AddressValueError as error:
-        raise UsageError(f"{text!r} is no IPv4 address: {error}") from error
+        raise UsageError(f"{text!r} is not an IPv4 address: {error}") from error
 
 
 def _one_at_a_time(data: bytes) -> int:

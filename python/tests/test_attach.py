@@ -303,7 +303,7 @@ def test_without_the_privilege_the_error_says_what_to_run() -> None:
     ("arguments", "error"),
     [
         (["--tap", "a-name-that-is-long"], "the interface name a-name-that-is-long has 19 bytes, must have at most 15"),
-        (["--tap", "spin/0"], "'spin/0' is no name of an interface"),
+        (["--tap", "spin/0"], "'spin/0' is not the name of an interface"),
         (["--tap", "spin0", "--tap", "spin0"], "spin0 is named twice"),
         (["--tap", "spin0", "--duration", "soon"], "invalid value for '--duration'"),
         (["--tap", "spin0", "--nic", "tigon2", "--host-tap", "host0"], "its host is simulated too"),

@@ -258,7 +258,7 @@ PING = "sdk/examples/udp_ping_pong.c"
         ([PING, "-t", UDP, "--longest-gap", "soon"], ["`soon` is not a time"]),
         ([PING, "-t", UDP, "--exit", "nowhere"], ["nowhere"]),
         ([PING, "-t", UDP, "-o", "captures"], ["captures exists"]),
-        (["program.elf", "-t", UDP], ["program.elf is no source"]),
+        (["program.elf", "-t", UDP], ["program.elf is not a source"]),
     ],
 )
 def test_mistakes_are_reported_and_end_with_2(

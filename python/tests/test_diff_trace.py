@@ -128,7 +128,7 @@ def test_what_cannot_be_compared_is_reported(runs: Path, tmp_path: Path, capfd: 
         ),
         (
             ["-o", "FOLDER", "--trace-instructions", "--trace-cores", "4:0"],
-            "error: --trace-cores: 4:0 is not there, must be within 4 clusters of 8 cores\n",
+            "error: --trace-cores: 4:0 does not exist, must be within 4 clusters of 8 cores\n",
         ),
         (
             ["-o", "FOLDER", "--trace-instructions", "--trace-time", "2 us..1 us"],

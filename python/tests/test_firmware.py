@@ -117,7 +117,7 @@ def test_what_cannot_be_built_says_why(tmp_path: Path, cache: Path) -> None:
     (tmp_path / "a.c").write_text("int _start(void) { return nothing; }\n")
     assert message(SourceNotFound, tmp_path) == (
         "T has no linker script, which firmware needs; "
-        "spinet firmware --script names one; handlers are no firmware, and run on cards such as pspin"
+        "spinet firmware --script names one; handlers are not firmware; they run on cards such as pspin"
     )
     (tmp_path / "a.ld").write_text(SCRIPT)
     with pytest.raises(CompileError, match=r"a\.c does not compile"):

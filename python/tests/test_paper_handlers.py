@@ -184,7 +184,7 @@ def test_filtering_without_rules_passes_nobody() -> None:
 
 def test_rules_that_cannot_be_are_refused() -> None:
     for ports, said in [
-        ({"10.0.0.300": 1}, "'10.0.0.300' is no IPv4 address"),
+        ({"10.0.0.300": 1}, "'10.0.0.300' is not an IPv4 address"),
         ({"0.0.0.0": 1}, "nobody's address"),
         ({"10.0.0.1": 65536}, "the port of 10.0.0.1 is 65536, must be 0 to 65535"),
         (dict.fromkeys(workloads.senders("10.0.0.0", 65537), 1), "no room for"),

@@ -236,11 +236,11 @@ def test_the_guide_names_every_key_and_every_cause(folder: Path, profile: Profil
 )
 def test_a_file_that_is_no_profile_is_an_error(text: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "profile.json").write_text(text)
-    with pytest.raises(InputError, match="this is no profile"):
+    with pytest.raises(InputError, match="this is not a profile"):
         Profile.load(tmp_path)
     code, _, err = command(capfd, "profile", tmp_path)
     assert code == 2
-    assert "this is no profile" in err
+    assert "this is not a profile" in err
 
 
 def test_the_summary_names_the_part_that_is_full(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -274,7 +274,7 @@ def test_without_matplotlib_the_hint_says_what_to_install(
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
     assert cli.main(["reproduce", "pspin/table4", "-o", str(tmp_path)]) == 2
     assert capsys.readouterr().err == (
-        "error: figures need matplotlib, which is not there\nhint: pip install 'spinet[plot]', or --no-plot\n"
+        "error: figures need matplotlib, which is not installed\nhint: pip install 'spinet[plot]', or --no-plot\n"
     )
     assert not list(tmp_path.iterdir())
 

@@ -135,8 +135,8 @@ def test_malformed_requests_are_counted_and_refused() -> None:
 @pytest.mark.parametrize(
     ("predicate", "text"),
     [
-        ("column[0] = 5", "is no term"),
-        ("column[0] < 5 or column[1] > 3", "is no term"),
+        ("column[0] = 5", "is not a term"),
+        ("column[0] < 5 or column[1] > 3", "is not a term"),
         ("column[4] < 5", "there is no column 4, must be below 4"),
         ("column[0] < 2147483648", "is out of range"),
         (" and ".join(["column[0] < 5"] * 5), "has 5 terms, must have at most 4"),

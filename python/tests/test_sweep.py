@@ -171,7 +171,7 @@ def test_a_program_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_run_that_cannot_be_done_is_a_row_with_its_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bad = tmp_path / "bad.c"
-    bad.write_text("this is no C\n")
+    bad.write_text("this is not C\n")
     options = ["--traffic", "udp:count=4", "--vary", f"program={PING_PONG};{bad}", "-j", "1", "-o", str(tmp_path / "r")]
     assert cli.main(["sweep", *options]) == 2
     assert "1 runs failed; run 2: " in capsys.readouterr().err

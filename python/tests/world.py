@@ -82,7 +82,7 @@ def _captures(folder: Path) -> None:
 
 def _programs(folder: Path) -> None:
     (folder / "empty.elf").write_bytes(b"")
-    (folder / "text.elf").write_text("This is no program.\n")
+    (folder / "text.elf").write_text("This is not a program.\n")
     magic = b"\x7fELF\x01\x01\x01" + b"\0" * 9
     (folder / "cut.elf").write_bytes(magic + struct.pack("<HH", 2, 243))
     host = shutil.which("true")

@@ -102,7 +102,7 @@ void native_load(const char *path)
     const uint8_t *at = read_all(path, &size), *end = at + size;
     input = (const input_t *)at;
     if (size < sizeof *input || memcmp(input->magic, "spinet\0\1", 8) != 0) {
-        native_fail("this is no input of this version");
+        native_fail("this is not an input of this version");
     }
     at += sizeof *input;
     handler_data = at;

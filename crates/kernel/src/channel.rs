@@ -54,7 +54,7 @@ impl Endpoint {
         mail & self.bit != 0
     }
 
-    /// The first cycle of this end that is no earlier than `cycle` of the other.
+    /// The first cycle of this end that is not earlier than `cycle` of the other.
     #[inline]
     fn cycle_of(&self, other: &Endpoint, cycle: Cycle) -> Cycle {
         if Rc::ptr_eq(&self.domain, &other.domain) { cycle } else { self.cycle_across(other, cycle) }

@@ -151,7 +151,7 @@ impl Network {
             lists[self.thread(node)?].push((place, node));
         }
         let act = Arc::new(act);
-        let mut n_asked = 0;
+        let mut n_calls = 0;
         for (thread, mut list) in lists.into_iter().enumerate().filter(|(_, list)| !list.is_empty()) {
             list.sort_unstable_by_key(|&(_, node)| node);
             let act = Arc::clone(&act);
@@ -160,10 +160,10 @@ impl Network {
                 Box::new(list.into_iter().map(answer).collect::<Vec<(usize, Option<R>)>>())
             });
             self.order(thread, Command::Call(call))?;
-            n_asked += 1;
+            n_calls += 1;
         }
         let mut answers: Vec<Option<R>> = nodes.iter().map(|_| None).collect();
-        for reply in self.collect(n_asked)? {
+        for reply in self.collect(n_calls)? {
             for (place, answer) in self.answer::<Vec<(usize, Option<R>)>>(reply)? {
                 answers[place] = answer;
             }

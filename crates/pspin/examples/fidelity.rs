@@ -58,8 +58,8 @@ fn all(args: &[String]) -> Result<(), String> {
     if args.first().is_some_and(|arg| arg == "--write") {
         let outside = rows.iter().filter(|row| !row.within).map(|row| row.name()).collect();
         let misses = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rtl/misses.toml");
-        let told = |error: std::io::Error| format!("{}: {error}", misses.display());
-        std::fs::write(&misses, rig::measured::misses().without_stale(&outside)).map_err(told)?;
+        let with_path = |error: std::io::Error| format!("{}: {error}", misses.display());
+        std::fs::write(&misses, rig::measured::misses().without_stale(&outside)).map_err(with_path)?;
         write("pspin.md", &[(HEADLINE, rig::rtl::headline(&rows)), (SUMMARY, rig::rtl::summary(&rows))])?;
         write("pspin-fidelity.md", &[(HEADLINE, rig::rtl::headline(&rows)), (ROWS, rig::rtl::all_rows(&rows))])?;
     }
@@ -68,10 +68,10 @@ fn all(args: &[String]) -> Result<(), String> {
 
 fn write(page: &str, texts: &[([&str; 2], String)]) -> Result<(), String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/machines").join(page);
-    let told = |error: std::io::Error| format!("{}: {error}", path.display());
-    let page = std::fs::read_to_string(&path).map_err(told)?;
+    let with_path = |error: std::io::Error| format!("{}: {error}", path.display());
+    let page = std::fs::read_to_string(&path).map_err(with_path)?;
     let page = texts.iter().fold(page, |page, (marks, text)| with(page, *marks, text));
-    std::fs::write(&path, page).map_err(told)
+    std::fs::write(&path, page).map_err(with_path)
 }
 
 /// The page, with the text between two markers replaced.
@@ -87,7 +87,7 @@ fn one(args: Vec<String>) -> Result<(), String> {
     let mut args = args.into_iter();
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(format!("{arg} needs a value"));
-        let number = |text: String| text.parse::<u64>().map_err(|_| format!("{text} is no number"));
+        let number = |text: String| text.parse::<u64>().map_err(|_| format!("{text} is not a number"));
         match arg.as_str() {
             "--run" => conditions.handler = value()?,
             "--elf" => conditions.elf = Some(value()?.into()),
@@ -103,7 +103,7 @@ fn one(args: Vec<String>) -> Result<(), String> {
             "--events" => events = true,
             "--log" => log = true,
             "--trace" => trace = true,
-            _ => return Err(format!("{arg} is no option")),
+            _ => return Err(format!("{arg} is not an option")),
         }
     }
     if conditions.handler.is_empty() {

@@ -60,7 +60,7 @@ impl OwnProgram {
                 None => Some(("start", 0, PyTuple::empty(py))),
                 Some(event) => self.notice(py, event)?,
             };
-            let mut told: Vec<Notice<'_>> = notice.into_iter().collect();
+            let mut notices: Vec<Notice<'_>> = notice.into_iter().collect();
             while let Some((kind, key, content)) = notices.pop() {
                 let args = (host.now().ps(), kind, key, content);
                 let answer = self.driver.bind(py).call_method1("handle", args)?;

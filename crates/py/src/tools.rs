@@ -227,7 +227,7 @@ pub fn network_overview(
 type OfferedPacket<'py> = (u64, Bound<'py, PyBytes>, Option<(usize, u64, Option<u16>, bool)>);
 
 /// Number of packets between two checks for Ctrl-C. They take some milliseconds of host time.
-const HEARD_EVERY: usize = 1 << 14;
+const CHECK_EVERY: usize = 1 << 14;
 
 /// The packets of an experiment's traffic, with their contexts and messages.
 #[pyfunction]
@@ -251,7 +251,7 @@ pub fn offered<'py>(
     })?;
     ended?;
     let packet = |(number, p): (usize, Offered)| {
-        if number % HEARD_EVERY == 0 {
+        if number % CHECK_EVERY == 0 {
             py.check_signals()?;
         }
         let target = p.target.map(|t| (t.context, t.message, t.msgid, t.is_last));

@@ -36,16 +36,16 @@ pub const PRESETS: &[Preset] = &[
 impl Preset {
     /// Its description: the one in its file, or the comment at the head of the file.
     pub fn about(&self) -> String {
-        let said = self.text.lines().find_map(|line| line.strip_prefix("about = \"")?.strip_suffix('"'));
-        if let Some(said) = said {
-            return format!("{}.", said.trim_end_matches('.'));
+        let about = self.text.lines().find_map(|line| line.strip_prefix("about = \"")?.strip_suffix('"'));
+        if let Some(about) = about {
+            return format!("{}.", about.trim_end_matches('.'));
         }
         let comment = self.text.lines().map_while(|line| line.strip_prefix('#'));
         comment.take(1).map(str::trim).collect()
     }
 }
 
-/// A NIC that cannot be.
+/// A NIC that cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum NicError {

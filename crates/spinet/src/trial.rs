@@ -79,11 +79,11 @@ pub enum TrialError {
 /// The card is simulated in such steps while it has something to do.
 const STEP: Time = Time::from_ns(1_000);
 /// A card that does nothing for this long has finished its packets. It is longer than any access to the host takes.
-const CALM: Time = Time::from_ns(10_000);
+const SETTLE_TIME: Time = Time::from_ns(10_000);
 
 /// Simulates until all packets are finished and nothing happens any more. Returns false if that is not so at `end`.
 ///
-/// Cores that poll never stop: such a card has finished when [`CALM`] has passed since its last packet was finished.
+/// Cores that poll never stop: such a card has finished when [`SETTLE_TIME`] has passed since its last packet was finished.
 fn settle(card: &mut dyn Card, n_packets: u64, end: Time) -> Result<bool, RunError> {
     let (mut finished_at, mut now) = (None, card.now());
     loop {
@@ -91,8 +91,8 @@ fn settle(card: &mut dyn Card, n_packets: u64, end: Time) -> Result<bool, RunErr
         let is_finished = progress.packets_in >= n_packets && progress.packets_done == progress.packets_in;
         if is_finished {
             let since = *finished_at.get_or_insert(now);
-            let is_calm = card.next_event().is_none_or(|at| at > now + CALM);
-            if is_calm || now >= since + CALM {
+            let is_settled = card.next_event().is_none_or(|at| at > now + SETTLE_TIME);
+            if is_settled || now >= since + SETTLE_TIME {
                 return Ok(true);
             }
         }

@@ -41,7 +41,7 @@ pub const PRESETS: &[Preset] = &[
 /// Keys that files of cards wired from modules have, and others do not.
 const WIRED_KEYS: &[&str] = &["instances", "modules", "base", "connections", "clocks", "name"];
 
-/// A card that cannot be had.
+/// A card that cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum CardError {

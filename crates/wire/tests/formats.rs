@@ -1,5 +1,5 @@
-//! Round trips of all headers: parsing returns what was written. Those of IPv4 and TCP, with options, are beside their
-//! code.
+//! Round trips of all headers: parsing returns what was written. The tests of IPv4 and TCP with
+//! options are beside their code.
 
 use proptest::prelude::*;
 use wire::arp::ArpHeader;

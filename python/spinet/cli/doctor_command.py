@@ -104,7 +104,7 @@ def _library(name: str) -> Finding:
 def _optional(program: str, reason: str) -> Finding:
     found = shutil.which(program)
     if found is None:
-        return Finding(what=program, state="optional", detail=f"not there; {reason}")
+        return Finding(what=program, state="optional", detail=f"not installed; {reason}")
     try:
         done = subprocess.run([found, "--version"], capture_output=True, text=True, errors="replace", check=True)
     except (OSError, subprocess.CalledProcessError):

@@ -16,7 +16,7 @@ def _version(_context: click.Context, _parameter: click.Parameter, text: str) ->
     """A version of three bytes."""
     parts = text.split(".")
     if len(parts) != 3 or not all(re.fullmatch(r"\d{1,3}", part) and int(part) < 256 for part in parts):
-        raise click.BadParameter(f"{text} is no version, which is three numbers up to 255, such as 12.4.11")
+        raise click.BadParameter(f"{text} is not a version: three numbers up to 255, such as 12.4.11")
     major, minor, fix = (int(part) for part in parts)
     return major, minor, fix
 

@@ -61,7 +61,7 @@ class _Address(click.ParamType[int]):
         except ValueError:
             number = -1
         if not 0 <= number < 1 << 32:
-            self.fail(f"{value} is no address, which is a number below 2^32 such as 0x4000", param, ctx)
+            self.fail(f"{value} is not an address: a number below 2^32 such as 0x4000", param, ctx)
         return number
 
 

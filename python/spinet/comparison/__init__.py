@@ -239,7 +239,7 @@ def _check(
     for source in sources:
         if not source.endswith((".c", ".S", ".s")):
             raise UsageError(
-                f"{source} is no source; every NIC's compiler makes its own program of the same sources",
+                f"{source} is not a source; every NIC's compiler makes its own program of the same sources",
                 hint="name C files",
             )
 

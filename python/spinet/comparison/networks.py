@@ -275,7 +275,7 @@ def compare_networks(
 
 def _named(networks: Mapping[str, Given] | Sequence[str | Path]) -> dict[str, Given]:
     if isinstance(networks, str | Path):
-        raise UsageError(f"{networks}: one file is no list", hint="give a list of files, or names and networks")
+        raise UsageError(f"{networks}: one file is not a list", hint="give a list of files, or names and networks")
     named: dict[str, Given] = {}
     for name, network in (
         networks.items() if isinstance(networks, Mapping) else ((Path(it).stem, it) for it in networks)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from spinet.drawing.boxes import Wire
     from spinet.wiring import Design
 
-# Resources of PsPIN that the drawing shows at another part than the one that counts them, or at a port.
+# Resources of PsPIN that one part counts, and the drawing shows at another part or at a port.
 _ELSEWHERE = {
     "cluster.hpus": "cluster.cores",
     "cluster.l1_busiest_bank_cycles": "cluster.l1",

@@ -55,7 +55,7 @@ def require(*, hint: str = "pip install 'spinet[plot]', or --no-plot") -> None:
         With what to install.
     """
     if importlib.util.find_spec("matplotlib") is None:
-        raise UsageError("figures need matplotlib, which is not there", hint=hint)
+        raise UsageError("figures need matplotlib, which is not installed", hint=hint)
 
 
 def save(figure: Figure, base: Path, *, png: bool = True) -> None:

@@ -64,7 +64,7 @@ def stacks(
     more: Sequence[tuple[Sequence[Stack], str]] = (),
     levels: Sequence[tuple[float, str]] = (),
 ) -> Figure:
-    """Draw lying bars, the first on top, with a legend of their parts, the larger parts' values and the sum behind.
+    """Draw horizontal bars, the first on top, with a legend of their parts, values of larger parts, and the sum behind.
 
     Parameters
     ----------

@@ -108,7 +108,7 @@ def library() -> str:
         import vl_convert
     except ImportError:
         raise UsageError(
-            "reports need vl-convert-python, which is not there", hint="pip install 'spinet[report]'"
+            "reports need vl-convert-python, which is not installed", hint="pip install 'spinet[report]'"
         ) from None
     bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return bundle

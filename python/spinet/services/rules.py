@@ -160,7 +160,7 @@ class _Line:
 
     def _number(self, text: str, what: str, most: int) -> int:
         if not text.isdecimal() or int(text) > most:
-            self._fail(f"{what} is no number in range", text, f"0 to {most}")
+            self._fail(f"{what} is not a number in range", text, f"0 to {most}")
         return int(text)
 
     def _mac(self, text: str, action: str) -> bytes:

@@ -81,7 +81,9 @@ def terms(text: str) -> tuple[Term, ...]:
     for part in text.split(" and ") if text.strip() else []:
         matched = _TERM_TEXT.fullmatch(part)
         if matched is None:
-            raise UsageError(f"predicate `{text}`: `{part.strip()}` is no term", hint="write for example column[0] < 5")
+            raise UsageError(
+                f"predicate `{text}`: `{part.strip()}` is not a term", hint="write for example column[0] < 5"
+            )
         column, sign, value = int(matched[1]), matched[2], int(matched[3])
         if not _LEAST <= value <= _MOST:
             raise UsageError(f"predicate `{text}`: {value} is out of range, must be {_LEAST} to {_MOST}")

@@ -30,7 +30,7 @@ def run(items: Iterator[Job | Done], scheduler: str) -> Iterator[Done]:
     try:
         distributed: Any = importlib.import_module("distributed")  # its functions have no types
     except ImportError:
-        raise UsageError("a scheduler needs Dask, which is not there", hint="pip install 'spinet[dask]'") from None
+        raise UsageError("a scheduler needs Dask, which is not installed", hint="pip install 'spinet[dask]'") from None
     simulator = store.simulator()
     with _client(distributed, scheduler) as client:
         client.run(_check, simulator)

@@ -82,7 +82,7 @@ impl Reader<'_> {
             return Err(self.error(0, format!("{problem} (found {cookie}; allowed {COOKIE})")));
         }
         if cookie != COOKIE {
-            return Err(self.error(0, format!("this is no binary schedule (found {cookie}; allowed {COOKIE})")));
+            return Err(self.error(0, format!("this is not a binary schedule (found {cookie}; allowed {COOKIE})")));
         }
         let n_ranks = self.u32(8)?;
         let [highest_cpu, highest_nic] = self.take(12)?;

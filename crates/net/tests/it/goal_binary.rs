@@ -52,7 +52,7 @@ fn errors_name_the_byte() {
             "a.bin: byte 0: a run of LogGOPSim with --save-mem has used up this file; make it anew from its text (found 2342; allowed 4223)"
         ],
     );
-    check(set(0, 1), expect!["a.bin: byte 0: this is no binary schedule (found 4097; allowed 4223)"]);
+    check(set(0, 1), expect!["a.bin: byte 0: this is not a binary schedule (found 4097; allowed 4223)"]);
     check(
         |bytes| bytes[8..12].fill(0xff),
         expect![

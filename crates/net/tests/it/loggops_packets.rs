@@ -146,13 +146,13 @@ fn a_large_message_waits_for_its_receive() {
     let answer = (ANSWER + 1000) as f64 * BYTE;
     let got = ends(text, "o=100,g=0,S=999", Model::Loggopsim2010);
     // The receiver asks at 5000 ns; the sender ends when its bytes have left.
-    let asked = 5000.0 + WRITE as f64 * BYTE + DELAY;
-    assert_eq!(got, [asked + answer, asked + answer + DELAY + 100.0].map(ps));
+    let requested = 5000.0 + WRITE as f64 * BYTE + DELAY;
+    assert_eq!(got, [requested + answer, requested + answer + DELAY + 100.0].map(ps));
     // If the receive is posted before, the request follows the announcement, which has 8 bytes.
     let early = text.replace("calc 5000", "calc 0");
     let announced = 100.0 + (WRITE + 8) as f64 * BYTE + DELAY;
-    let asked = announced + WRITE as f64 * BYTE + DELAY;
-    assert_eq!(ends(&early, "o=100,g=0,S=999", Model::Loggopsim2010)[0], ps(asked + answer));
+    let requested = announced + WRITE as f64 * BYTE + DELAY;
+    assert_eq!(ends(&early, "o=100,g=0,S=999", Model::Loggopsim2010)[0], ps(requested + answer));
 }
 
 #[test]

@@ -235,7 +235,7 @@ mod tests {
     fn check_weights(mut turns: Turns, script: &str, want: Expect) {
         let (mut tenants, mut endless) = ([u32::from(b'a'); 16], [false; 16]);
         let owner = |tenant: u32| Owner { tenant, weight: Weight(tenant + 1 - u32::from(b'a')), priority: 0 };
-        let mut said = String::new();
+        let mut shown = String::new();
         for (now, word) in script.split(' ').enumerate() {
             turns.begin_cycle(now as u64);
             let queue = |text: &str| text.parse::<usize>().expect("a queue");
@@ -254,13 +254,13 @@ mod tests {
                 what => match turns.choose(what == b'.', |_| 64) {
                     Choice::Queue(q) => {
                         turns.set(q, owner(tenants[q]), endless[q], Demand::default());
-                        said += &format!("{q} ");
+                        shown += &format!("{q} ");
                     }
-                    _ => said += "- ",
+                    _ => shown += "- ",
                 },
             }
         }
-        want.assert_eq(said.trim_end());
+        want.assert_eq(shown.trim_end());
     }
 
     #[test]

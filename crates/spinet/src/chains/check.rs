@@ -50,7 +50,7 @@ pub enum Problem {
     NoTenant { found: String, near: Option<String> },
     #[error("the chain `{found}` is there already")]
     Installed { found: String },
-    #[error("the chain `{found}` is not there")]
+    #[error("there is no chain `{found}`")]
     NotInstalled { found: String },
     #[error("no service has the policy `weighted-fair` by name, so weights change nothing")]
     NoWeights,

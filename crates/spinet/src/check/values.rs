@@ -1,7 +1,7 @@
 //! Which bits of a core's registers come from memory that nobody has written.
 //!
 //! Bits are exact for moves, shifts by a defined number of bits, and, or, exclusive or, and sign and zero extension. A sum is undefined from its lowest
-//! undefined bit on. Any other result is undefined as a whole if a bit of an operand is.
+//! undefined bit on. All bits of any other result are undefined if a bit of an operand is undefined.
 
 use isa::riscv::{Class, Inst, Op};
 

@@ -4,7 +4,7 @@ use super::cause::Cause;
 use super::values::{Differs, Kind};
 use super::{Options, Sums};
 use crate::elf::Elf;
-use crate::instructions::{Entry, spelled};
+use crate::instructions::{Entry, tracer_text};
 use isa::riscv::register_name;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -158,7 +158,7 @@ impl From<Sums> for Total {
 
 impl Instruction {
     pub(super) fn new(entry: &Entry, program: Option<&Elf>) -> Self {
-        let mut text = spelled(entry.word).split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut text = tracer_text(entry.word).split_whitespace().collect::<Vec<_>>().join(" ");
         let signs = [('=', &entry.written), (':', &entry.read)];
         for (sign, (r, value)) in signs.iter().flat_map(|(sign, all)| all.iter().map(move |one| (sign, one))) {
             text += &format!("  {}{sign}{value:08x}", register_name(*r));

@@ -110,7 +110,7 @@ impl Feed {
         while let Some(&(_, msgid, received)) = self.timed_out.front().filter(|&&(at, ..)| at < now) {
             self.timed_out.pop_front();
             let queue = u32::from(msgid) % self.n_queues;
-            if self.record.borrow().window.n_unheard(queue, self.n_queues, received) > 0 {
+            if self.record.borrow().window.n_unreceived(queue, self.n_queues, received) > 0 {
                 continue;
             }
             if let Some((rule, message)) = self.ids.give_up(msgid) {

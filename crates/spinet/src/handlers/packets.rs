@@ -230,7 +230,7 @@ pub const N_PARTS: usize = Part::ALL.len();
 pub struct PacketsUnderWay {
     /// Taken from the traffic and not finished. Boxed, because a row is large and is moved several times.
     pub inside: Inside<Box<Row>>,
-    /// Requests that the message queues were sent for each identity.
+    /// Requests sent to the message queues, by identity.
     requests: Vec<u64>,
     /// Collects the causes of waits, if paths are wanted.
     pub tracker: Option<Box<Tracker>>,
@@ -261,7 +261,7 @@ impl PacketsUnderWay {
 
     /// Number of packets taken from the traffic for a queue whose requests had not reached the queue when it had
     /// received `received`. A message's queue is its identity modulo `n_queues`.
-    pub fn n_unheard(&self, queue: u32, n_queues: u32, received: u64) -> u64 {
+    pub fn n_unreceived(&self, queue: u32, n_queues: u32, received: u64) -> u64 {
         let is_its = |id: u32| id % n_queues == queue;
         let sent: u64 = (0..N_IDS).filter(|&id| is_its(id)).map(|id| self.requests[id as usize]).sum();
         let waiting = self.inside.iter().filter(|(_, row)| row.her.is_none() && is_its(row.msgid.into()));

@@ -18,7 +18,7 @@ pub struct Choice {
 pub enum ChoiceError {
     #[error("traced cores: `{found}` is not a core, must be CLUSTER:CORE such as `0:3`, where `*` stands for all")]
     Core { found: String },
-    #[error("traced cores: {found} is not there, must be within {n_clusters} clusters of {n_cores} cores")]
+    #[error("traced cores: {found} does not exist, must be within {n_clusters} clusters of {n_cores} cores")]
     Absent { found: String, n_clusters: u32, n_cores: u32 },
     #[error("traced time: {0}")]
     Time(#[from] WindowError),
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_told() {
+    fn wrong_choices_are_reported() {
         let cores = ["", "0", "0:", "a:1", "0:1;1:1", "0:-1", "2:0", "0:3", "*:9"];
         check(
             &cores,
@@ -125,9 +125,9 @@ mod tests {
             traced cores: `a:1` is not a core, must be CLUSTER:CORE such as `0:3`, where `*` stands for all
             traced cores: `0:1;1:1` is not a core, must be CLUSTER:CORE such as `0:3`, where `*` stands for all
             traced cores: `0:-1` is not a core, must be CLUSTER:CORE such as `0:3`, where `*` stands for all
-            traced cores: 2:0 is not there, must be within 2 clusters of 3 cores
-            traced cores: 0:3 is not there, must be within 2 clusters of 3 cores
-            traced cores: *:9 is not there, must be within 2 clusters of 3 cores
+            traced cores: 2:0 does not exist, must be within 2 clusters of 3 cores
+            traced cores: 0:3 does not exist, must be within 2 clusters of 3 cores
+            traced cores: *:9 does not exist, must be within 2 clusters of 3 cores
             traced time: `` is not a time window; write for example `1 us..2 us`, `..2 us` or `1 us..`
             traced time: `1 us` is not a time window; write for example `1 us..2 us`, `..2 us` or `1 us..`
             traced time: `2 us..1 us` is empty, its end must be behind its beginning

@@ -1,6 +1,6 @@
 //! The lines of a trace. The part of a line that depends on the instruction alone is made once and kept by address.
 
-use super::spelling::{base_word, spelled};
+use super::disassembly::{base_word, tracer_text};
 use blocks::cpu::{Retired, SINK};
 use blocks::mips;
 use isa::mips::disassemble;
@@ -137,10 +137,10 @@ fn riscv_text(pc: u32, inst: Inst) -> Text<Inst> {
     };
     read.into_iter().for_each(|(r, value)| push(r, b':', value));
     let word = base_word(inst);
-    Text { pc, inst, fixed: fixed(pc, word, &spelled(word)), registers }
+    Text { pc, inst, fixed: fixed(pc, word, &tracer_text(word)), registers }
 }
 
-/// `" x10="`; a register below 10 has a blank more instead of its second digit.
+/// `" x10="`; a register below 10 has another blank instead of its second digit.
 fn label(r: u8, sign: u8) -> [u8; 5] {
     let digit = |digit: u8| b'0' + digit;
     if r < 10 { [b' ', b' ', b'x', digit(r), sign] } else { [b' ', b'x', digit(r / 10), digit(r % 10), sign] }

@@ -8,12 +8,12 @@
 //! Source: PsPIN RTL a49fec8, `hw/deps/riscv/riscv_tracer.sv`.
 
 mod choose;
+mod disassembly;
 mod line;
 mod read;
-mod spelling;
 mod write;
 
 pub use choose::{Choice, ChoiceError};
+pub use disassembly::{base_word, tracer_text};
 pub use read::{Entry, Reader, Registers, TraceReadError};
-pub use spelling::{base_word, spelled};
 pub use write::{CoreTraces, HEADER, TraceFile, TraceWriteError, file_name};

@@ -93,7 +93,7 @@ impl<R: BufRead> Reader<R> {
                 return self.refuse(format!("a line of {MAX_LINE} bytes or more"), "a line of a trace");
             }
             let Ok(text) = std::str::from_utf8(&self.buffer) else {
-                return self.refuse("bytes that are no text".into(), "a line of a trace");
+                return self.refuse("bytes that are not text".into(), "a line of a trace");
             };
             if text.trim().is_empty() || self.line == 1 && is_header(text) {
                 continue;
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trace_is_told() {
+    fn a_text_that_is_not_a_trace_is_reported() {
         let changed = |from: &str, to: &str| LINE.replacen(from, to, 1);
         let lines = [
             String::new(),
@@ -305,7 +305,7 @@ mod tests {
             "#]],
         );
         let mut reader = Reader::new("t.log".into(), &b"1 1 \xff\xfe"[..]);
-        expect!["t.log:1: bytes that are no text, must be a line of a trace"]
+        expect!["t.log:1: bytes that are not text, must be a line of a trace"]
             .assert_eq(&reader.read().unwrap_err().to_string());
     }
 

@@ -32,7 +32,7 @@ use std::time::Duration;
 const LOOK: Time = Time::from_ns(2_000);
 /// A run ends when all cards are done with all packets, and no frame has moved and no card has finished a packet for this long. Cards
 /// with cores that poll never stop by themselves. This time is longer than any access to a host takes.
-const CALM: Time = Time::from_ns(20_000);
+const SETTLE_TIME: Time = Time::from_ns(20_000);
 
 /// Maximum number of operation rows in one call: all rows of a schedule.
 const MOST_ROWS: usize = usize::MAX;
@@ -288,14 +288,14 @@ impl NetworkCard {
                 Ok(()) => None,
                 Err(error) => {
                     self.ended = Some(stopped(error)?);
-                    Some(Failure::Heard)
+                    Some(Failure::OtherProcess)
                 }
             };
             let status = self.status(failure);
             return self.judge(&[status]).map_err(RunError::new);
         };
         let own = result.as_ref().err().map(|error| match error {
-            NetError::Rank { .. } => Failure::Heard,
+            NetError::Rank { .. } => Failure::OtherProcess,
             NetError::Node { name, failure, .. } if failure.is::<CardEnded>() => {
                 Failure::Stopped(format!("node `{name}`: {failure}"))
             }
@@ -334,7 +334,7 @@ impl NetworkCard {
                     let rank = *rank as u32;
                     return Err(RunError::new(NetError::Rank { rank, message: message.clone() }));
                 }
-                Some(Failure::Heard) | None => {}
+                Some(Failure::OtherProcess) | None => {}
             }
         }
         let statuses: Vec<Status> = all.into_iter().map(|(_, status)| status).collect();
@@ -366,7 +366,7 @@ impl NetworkCard {
         let in_flight: u64 = all.iter().map(|status| status.in_flight).sum();
         let is_quiet = self.next.is_none();
         let is_done = !self.sum.has_more && self.sum.inside == 0;
-        if is_done && (is_quiet || self.now >= self.moved_at + CALM) && in_flight == 0 {
+        if is_done && (is_quiet || self.now >= self.moved_at + SETTLE_TIME) && in_flight == 0 {
             let (finished, stuck) = self.take_schedule()?;
             self.finished.replace(finished);
             self.ended = Some(stuck.map_or(Ended::Complete, |text| Ended::Stalled(Some(text))));

@@ -31,7 +31,7 @@ pub enum Failure {
     /// An error.
     Error(String),
     /// Another process has failed, and reports the reason.
-    Heard,
+    OtherProcess,
 }
 
 /// Status of a process.

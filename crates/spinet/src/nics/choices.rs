@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_choice_lacks_or_does_not_have_is_told() {
+    fn missing_and_unknown_keys_of_a_choice_are_reported() {
         check(
             &BUTTERFLY[..5],
             expect![[

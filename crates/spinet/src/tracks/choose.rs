@@ -27,7 +27,7 @@ const KEYS: [&str; 5] = ["time", "match", "packets", "messages", "every"];
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum OnlyError {
-    #[error("`{found}` is no restriction, must be KEY=VALUE such as `packets=0..99`")]
+    #[error("`{found}` is not a restriction, must be KEY=VALUE such as `packets=0..99`")]
     Text { found: String },
     #[error("unknown key `{found}`, must be one of {}{hint}", KEYS.join(", "))]
     Key { found: String, hint: String },
@@ -167,8 +167,8 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_told() {
-        check(&["udp"], expect!["`udp` is no restriction, must be KEY=VALUE such as `packets=0..99`"]);
+    fn wrong_restrictions_are_reported() {
+        check(&["udp"], expect!["`udp` is not a restriction, must be KEY=VALUE such as `packets=0..99`"]);
         check(
             &["packet=1"],
             expect![

@@ -49,7 +49,7 @@ const LEAD: Time = Time::from_ns(10_000);
 /// Shorter idle time is not skipped: firmware has timers of microseconds to milliseconds, which stop during skipped time.
 const LEAST_SKIP: Time = Time::from_ns(5_000_000);
 
-/// A run that cannot be.
+/// A run that cannot start.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum WiredError {

@@ -150,7 +150,7 @@ fn accumulators_and_post_increments_are_told() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_told() {
+fn a_file_that_cannot_be_written_is_reported() {
     let folder = support::folder_with_program("trace_nowhere");
     let checked = Checked::read(EXPERIMENT, "t.toml", &folder, Format::Toml).unwrap();
     let wanted = Wanted { instructions: Some((folder.join("nowhere"), Choice::ALL)), ..Wanted::default() };

@@ -335,9 +335,13 @@ pub fn all_rows(rows: &[Row]) -> String {
     let mut text = String::new();
     for section in rows.chunk_by(|a, b| a.section == b.section) {
         let title = &section[0].section;
-        let said = conditions.iter().find(|(named, _)| named == title).map_or("", |(_, said)| said);
-        let said = if said.is_empty() { String::new() } else { format!("{said}\n\n") };
-        let _ = writeln!(text, "\n## {title}\n\n{said}| run | figure | RTL | spinet | error |\n|---|---|---|---|---|");
+        let conditions_text =
+            conditions.iter().find(|(named, _)| named == title).map_or("", |(_, conditions_text)| conditions_text);
+        let conditions_text = if conditions_text.is_empty() { String::new() } else { format!("{conditions_text}\n\n") };
+        let _ = writeln!(
+            text,
+            "\n## {title}\n\n{conditions_text}| run | figure | RTL | spinet | error |\n|---|---|---|---|---|"
+        );
         for rows in section.chunk_by(|a, b| a.run == b.run && a.quantity() == b.quantity()) {
             let joined = |of: fn(&Row) -> &str| rows.iter().map(of).collect::<Vec<_>>().join(" / ");
             let worst = rows.iter().map(|row| row.error).fold(0.0, f64::max) * 100.0;

@@ -140,7 +140,7 @@ fn a_trace_has_only_the_chosen_time_and_cores() {
     let absent = Some((support::folder("wired_trace_absent"), Choice::parse(Some("1:0"), None).unwrap()));
     let wanted = Wanted { instructions: absent, ..Wanted::default() };
     let error = WiredCard::new(setup("", "", "1 ms"), &wanted).map(drop).unwrap_err().to_string();
-    expect!["traced cores: 1:0 is not there, must be within 1 clusters of 2 cores"].assert_eq(&error);
+    expect!["traced cores: 1:0 does not exist, must be within 1 clusters of 2 cores"].assert_eq(&error);
 }
 
 /// Runs with further settings, and shows frames sent and received, and these counters.
@@ -319,7 +319,7 @@ fn frames_too_long_for_the_card_do_not_refuse_a_capture() {
 }
 
 #[test]
-fn damage_to_a_capture_is_told() {
+fn damage_to_a_capture_is_reported() {
     let whole = std::fs::read(capture("dns.pcap")).unwrap();
     let cut = file("cut.pcap", &whole[..whole.len() - 10]).display().to_string();
     expect![[r#"

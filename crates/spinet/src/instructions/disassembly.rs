@@ -1,4 +1,4 @@
-//! Instructions as the RTL's tracer spells them: registers by number, distances of jumps instead of targets.
+//! Instructions in the words of the RTL's tracer: registers by number, distances of jumps instead of targets.
 
 use blocks::cpu::SINK;
 use isa::riscv::format::P_LOAD_REG;
@@ -15,7 +15,7 @@ pub fn base_word(inst: Inst) -> u32 {
 }
 
 /// The disassembly of an instruction: its name in 16 columns, and its operands.
-pub fn spelled(word: u32) -> String {
+pub fn tracer_text(word: u32) -> String {
     let inst = decode(word);
     let Some(row) = inst.row() else { return "INVALID".into() };
     let (rd, rs1, rs2, imm) = (inst.rd, inst.rs1, inst.rs2, inst.imm);
@@ -80,7 +80,7 @@ mod tests {
     use expect_test::expect;
 
     #[test]
-    fn every_kind_of_instruction_is_spelled_as_the_tracer_does() {
+    fn every_kind_of_instruction_has_the_text_of_the_tracer() {
         let words = [
             0x1234_5537,
             0xffff_f517,
@@ -109,7 +109,7 @@ mod tests {
             0x0001,
             0xc501,
         ];
-        let line = |&word: &u32| format!("{:08x} {}\n", base_word(decode(word)), spelled(base_word(decode(word))));
+        let line = |&word: &u32| format!("{:08x} {}\n", base_word(decode(word)), tracer_text(base_word(decode(word))));
         expect![[r#"
             12345537 lui              x10, 0x12345000
             fffff517 auipc            x10, 0xfffff000
