@@ -30,7 +30,7 @@ class Compiler:
     target: Target
     kind: Kind
     command: tuple[str, ...]
-    version: str  # the first line it says about itself
+    version: str  # first line of its version
     identity: str  # changes when the compiler is replaced
 
     @property

@@ -237,7 +237,7 @@ OPTIONS: Mapping[str, Option] = {
     ),
     "check": Option(
         flags=("--check",),
-        help="Find uses of memory that nobody wrote, accesses out of bounds, races between cores, and lost locks; with "
+        help="Find uses of uninitialised memory, accesses out of bounds, races between cores, and lost locks; with "
         "-o, write findings.json.",
         kinds=(HANDLERS,),
         value="flag",

@@ -48,7 +48,7 @@ class Firmware:
 
     elf: Path
     compiler: str  # "zig" or "gcc"
-    version: str  # what the compiler says about itself
+    version: str  # name and version, as the compiler prints them
     sections: Mapping[str, int]  # bytes of every section
     messages: str  # warnings, word for word; also when cached
     cached: bool  # no compiler ran

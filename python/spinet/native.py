@@ -76,7 +76,7 @@ class NativeResult:
     console
         What handlers printed.
     compiler
-        What the compiler says about itself.
+        Name and version of the compiler, as it prints them.
     n_sent
         How many packets they sent.
     """
@@ -237,7 +237,7 @@ def _compile(
     flags: Sequence[str],
     defines: Mapping[str, str | int],
 ) -> str:
-    """Make the program; return what the compiler says about itself."""
+    """Make the program; return the compiler's name and version."""
     command = shutil.which(cc)
     if command is None:
         raise CompilerNotFound(

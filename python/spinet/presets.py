@@ -174,7 +174,7 @@ def kept(text: str) -> Path:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A part of a card, with what it costs in 22 nm; a part with parts is the sum of them.
+    """A part of a card, with its area and power in 22 nm; a part with parts is their sum.
 
     Attributes
     ----------
@@ -225,7 +225,7 @@ def nic_cost(name: Card = "pspin", *, set: Settings = ()) -> list[Part]:
 
 @dataclass(frozen=True, kw_only=True)
 class FpgaPart:
-    """A part of a PANIC NIC, with what it takes of the prototype's FPGA; a part with parts is the sum of them.
+    """A part of a PANIC NIC, with its share of the prototype's FPGA; a part with parts is their sum.
 
     Attributes
     ----------

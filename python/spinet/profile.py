@@ -147,7 +147,7 @@ class Profile:
         return _by(self.instructions, lambda one: one.frames[:1])
 
     def chains(self) -> dict[tuple[Frame, ...], Cost]:
-        """Cost by line, where each inlined line counts for itself: its key is the chain of lines that leads to it."""
+        """Cost by line, where each inlined line counts separately: its key is the chain of lines that leads to it."""
         return _by(self.instructions, lambda one: one.frames)
 
     @property
@@ -285,7 +285,7 @@ def annotated(
 ) -> Iterator[tuple[Path, int, str, Cost, list[Instruction]]]:
     """Source lines that have cycles, with their text, cost and instructions, by file and line.
 
-    A line in an inlined function counts for itself. Files that cannot be read have empty texts.
+    A line in an inlined function counts separately. Files that cannot be read have empty texts.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ class TenantPolicy(Protocol):
     def choose(self, now: int, waiting: Sequence[_core.WaitingTenant]) -> str | int | None:
         """Name of the tenant that is next, one of those that are `waiting`.
 
-        None: nobody, until something changes. A number: nobody before this cycle, which must be after `now`,
+        None: no tenant, until something changes. A number: no tenant before this cycle, which must be after `now`,
         unless something changes.
         """
         ...

@@ -80,12 +80,12 @@ class Build:
 
     elf: Path
     compiler: str  # "zig", "clang" or "gcc"
-    version: str  # what the compiler says about itself
+    version: str  # name and version, as the compiler prints them
     handlers: Mapping[str, int]  # address of every function whose name ends in _hh, _ph or _th
     sections: Mapping[str, int]  # bytes of every loaded section
     messages: str  # warnings, word for word; also when cached
     cached: bool  # no compiler ran
-    key: str  # what the cache knows it by
+    key: str  # key in the cache
 
     def names(self) -> list[str]:
         """Names of the sets of handlers, without suffix."""

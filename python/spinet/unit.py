@@ -47,7 +47,7 @@ class Report:
     is_done: bool  # all packets came out
     answers: tuple[Answer, ...]
     counters: Mapping[str, int]
-    troubles: tuple[str, ...]  # what the program did wrong; the first of many
+    troubles: tuple[str, ...]  # faults of the program, up to a limit
 
     def shares(self) -> dict[str, float]:
         """Shares of all cycles after the start: doorbells, flushes, computation (the parts of Figure 10)."""

@@ -27,7 +27,7 @@ _MOST_TEXT = 32  # letters of a line of source
     "--by",
     type=click.Choice(["line", "chain", "function", "instruction"]),
     default="line",
-    help="Rows: lines of handlers with all that is inlined there; each inlined line for itself (chain); ...",
+    help="Rows: lines of handlers with all that is inlined there; each inlined line separately (chain); ...",
 )
 @click.option("--top", metavar="N", type=parameters.Whole(min=1), default=12, help="Number of rows. Default: 12.")
 @click.option("--annotate", metavar="FUNCTION", help="Print the source of a function with the cycles of each line.")

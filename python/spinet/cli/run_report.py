@@ -455,7 +455,7 @@ def footer(summary: Mapping[str, Any]) -> str:
     """Digest, seed and duration of the run."""
     wall = summary["wall"]
     took = f"computed in {duration(wall['seconds'] * 1e9)}"
-    if wall["seconds"] > 0.1:  # what is shorter measures the start
+    if wall["seconds"] > 0.1:  # a shorter run would measure the start
         took += f", {_scaled(wall['cycles_per_second'], ('', 'k', 'M', 'G'))} cycles/s"
     return f"Digest {summary['digest'][:16]}, seed {summary['seed']}, {took}"
 

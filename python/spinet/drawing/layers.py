@@ -52,7 +52,7 @@ class Columns:
 
 
 def columns(box: Box) -> Columns:
-    """Arrange what is inside a box."""
+    """Arrange the contents of a box."""
     _number(box)
     slots: list[list[Slot]] = [[] for _ in range(max((inner.layer for inner in box.inner), default=0) + 1)]
     slot_of: dict[int, Slot] = {}

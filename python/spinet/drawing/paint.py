@@ -96,7 +96,7 @@ class _Brush:
                 self.pins(inner, x + inner.x, y + inner.y)
 
     def box(self, box: Box, x: int, y: int) -> None:
-        """A box with its title, and what is inside."""
+        """A box with its title and contents."""
         fill, border = self.clocks.get(box.clock, ("#f6f7f8", "#8b95a0"))
         load = self.loads.parts.get(plain(box.path))
         if load is not None and not box.inner:

@@ -174,7 +174,7 @@ def _draw(box: Box, found: Columns) -> None:
 
 
 def _widen(box: Box, by: int, columns: list[tuple[int, int]]) -> None:
-    """Make a box wider for its title: what is inside moves to the middle, edges stay at their borders."""
+    """Make a box wider for its title: its contents move to the middle, edges stay at their borders."""
     box.width += by
     for inner in box.inner:
         if inner.edge is None:

@@ -65,7 +65,7 @@ def _cell(value: object) -> Markup:
 
 @dataclass
 class Section:
-    """A heading with what is below it, and charts by identity."""
+    """A heading with its content, and charts by identity."""
 
     title: str
     inner: list[Markup] = field(default_factory=list)

@@ -38,7 +38,7 @@ class Job:
     Attributes
     ----------
     call, arguments
-        A function of a module, and what it is called with; both can be pickled. Its value can be written as JSON.
+        A function of a module, and its arguments; both can be pickled. Its value can be written as JSON.
     kind, key
         Where the cache keeps the value; without a key it is not kept.
     tag
