@@ -162,7 +162,7 @@ def _packet_table() -> str:
         "# frames.parquet",
         "",
         "Of wired cards: one row per frame, those that the host sent and then those that it received, in the order in",
-        "which they were given to the card. Frames that came out and were never given follow.",
+        "which they were given to the card. Frames that came out but were not given to the card follow.",
         "",
         *_columns(tables["modules"]["frames"]),
         "",

@@ -15,7 +15,7 @@ from experiments.pspin.common import EXAMPLES, NIC
 from spinet import native, workloads
 
 HEADERS = 44  # bytes of a packet before its data, sdk/include/spin_data.h
-LEAST, MOST = 2048, 4096  # packets that make a rate
+LEAST, MOST = 2048, 4096  # packets to measure a rate
 
 
 @dataclass(frozen=True, kw_only=True)

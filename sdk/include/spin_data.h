@@ -62,8 +62,8 @@ static inline void spin_data_turn_round(const task_t *task)
 }
 
 /*
- * Copy the packet as it is in L1 to host memory, to where it lies in the ring of L2 packet memory (see copy_to_host.c),
- * if the context's host memory reaches so far. A command; it runs on by itself.
+ * Copy the packet as it is in L1 to host memory, at its offset in the ring of L2 packet memory (see copy_to_host.c),
+ * if the context's host memory extends so far. This is a command, which completes asynchronously.
  */
 static inline void spin_data_to_host(const task_t *task)
 {

@@ -44,7 +44,7 @@ pub struct Kind {
     keys: &'static [&'static str],
     /// Keys of other kinds that are refused here, each with the reason.
     pub lacks: &'static [(&'static str, &'static str)],
-    /// Returns true if a card is of this kind: its name, and the folder of relative paths.
+    /// Returns true if the card of this name is of this kind; relative paths start at the folder.
     pub has: fn(&str, &Path) -> bool,
     /// An experiment with its defaults filled in.
     pub check: fn(&Text<'_>, &Wanted) -> Result<Value, RunError>,
