@@ -42,7 +42,7 @@ class PspinParams(NicParams):
     iommu: IommuParams = dataclasses.field(default_factory=lambda: IommuParams())
     """Translation of host addresses."""
     delivery: Delivery = dataclasses.field(default_factory=lambda: Delivery())
-    """Defaults for contexts that do not set these."""
+    """Defaults for contexts without these settings."""
     network: NetworkParams = dataclasses.field(default_factory=lambda: NetworkParams())
     """Guarantees of the network."""
     rtl_mistakes: RtlMistakes = dataclasses.field(default_factory=lambda: RtlMistakes())
@@ -434,9 +434,7 @@ class RtlMistakes(Params):
     tests_handle_0: bool = False
     """`CMD_TEST` tests handle 0, whatever handle was written."""
     transfer_count_wraps: bool = False
-    """The transfers of a core in flight are counted modulo 16. With 16 transfers the feedback does not wait for
-    them.
-    """
+    """A core's transfers in flight are counted modulo 16. With 16 transfers the feedback does not wait for them."""
     requests_get_lost: bool = False
     """A request for a full queue is lost, with its packet, if the queue of the previous request is not full. While
     the queue of the previous request is full, requests for other queues wait too.

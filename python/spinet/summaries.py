@@ -316,8 +316,9 @@ class Summary(TypedDict):
     """Parts that can be full and were used, the busiest first."""
     bottleneck: str | None
     """The name of the part that limited the throughput: the busiest one, if it was busy for 90 % of the time. Cores
-    that run handlers only if no other part was, because they are busy while they wait. Parts that hold things
-    only if nothing else was, because they are also full if a part behind them is too slow. `null` if no part was.
+    that run handlers are named only if no other part was so busy, because they are busy while they wait. Parts
+    that hold things are named only if no other part was so busy, because they are also full if a part behind them
+    is too slow. `null` if no part was.
     """
     experiment: Any
     """The experiment with all defaults; `spinet run` accepts it as a file."""
@@ -768,8 +769,9 @@ class HandlersSummary(TypedDict):
     """Parts that can be full and were used, the busiest first."""
     bottleneck: str | None
     """The name of the part that limited the throughput: the busiest one, if it was busy for 90 % of the time. Cores
-    that run handlers only if no other part was, because they are busy while they wait. Parts that hold things
-    only if nothing else was, because they are also full if a part behind them is too slow. `null` if no part was.
+    that run handlers are named only if no other part was so busy, because they are busy while they wait. Parts
+    that hold things are named only if no other part was so busy, because they are also full if a part behind them
+    is too slow. `null` if no part was.
     """
     experiment: Any
     """The experiment with all defaults; `spinet run` accepts it as a file."""
@@ -914,7 +916,7 @@ class CreditSummary(TypedDict):
 
 
 class Unused(TypedDict):
-    """Names of what no packet came to."""
+    """Names of the chains, services, units and tenants that got no packet."""
 
     chains: list[str]
     """Chains that took no packet."""
@@ -923,7 +925,7 @@ class Unused(TypedDict):
     units: list[str]
     """Units, such as `aes[1]`, that got no packet although their service did."""
     tenants: list[str]
-    """Tenants that no packet was of."""
+    """Tenants without a packet."""
 
 
 class TroubleSummary(TypedDict):
@@ -1037,8 +1039,9 @@ class ChainsSummary(TypedDict):
     """Parts that can be full and were used, the busiest first."""
     bottleneck: str | None
     """The name of the part that limited the throughput: the busiest one, if it was busy for 90 % of the time. Cores
-    that run handlers only if no other part was, because they are busy while they wait. Parts that hold things
-    only if nothing else was, because they are also full if a part behind them is too slow. `null` if no part was.
+    that run handlers are named only if no other part was so busy, because they are busy while they wait. Parts
+    that hold things are named only if no other part was so busy, because they are also full if a part behind them
+    is too slow. `null` if no part was.
     """
     experiment: Any
     """The experiment with all defaults; `spinet run` accepts it as a file."""
@@ -1259,8 +1262,9 @@ class ModulesSummary(TypedDict):
     """Parts that can be full and were used, the busiest first."""
     bottleneck: str | None
     """The name of the part that limited the throughput: the busiest one, if it was busy for 90 % of the time. Cores
-    that run handlers only if no other part was, because they are busy while they wait. Parts that hold things
-    only if nothing else was, because they are also full if a part behind them is too slow. `null` if no part was.
+    that run handlers are named only if no other part was so busy, because they are busy while they wait. Parts
+    that hold things are named only if no other part was so busy, because they are also full if a part behind them
+    is too slow. `null` if no part was.
     """
     experiment: Any
     """The experiment with all defaults; `spinet run` accepts it as a file."""
@@ -1508,8 +1512,9 @@ class NetworksSummary(TypedDict):
     """Parts that can be full and were used, the busiest first."""
     bottleneck: str | None
     """The name of the part that limited the throughput: the busiest one, if it was busy for 90 % of the time. Cores
-    that run handlers only if no other part was, because they are busy while they wait. Parts that hold things
-    only if nothing else was, because they are also full if a part behind them is too slow. `null` if no part was.
+    that run handlers are named only if no other part was so busy, because they are busy while they wait. Parts
+    that hold things are named only if no other part was so busy, because they are also full if a part behind them
+    is too slow. `null` if no part was.
     """
     experiment: Any
     """The experiment with all defaults; `spinet run` accepts it as a file."""
