@@ -34,8 +34,9 @@ impl Core {
         let mut pc = self.next;
         for cycles in 1..=2 {
             let slot = program.slot(pc)?;
-            if slot.place() == Place::End {
-                let line = (pc >> 4) + 1;
+            let is_jump = cycles == 1 && matches!(slot.kind(), Kind::Jump | Kind::JumpReg);
+            let line = (pc >> 4) + 1;
+            if slot.place() == Place::End && !(is_jump && lines.present(line << 4)) {
                 let waits_before_last_word = cycles == 2 && pc % timing::LINE_BYTES < LAST_WORD;
                 if waits_before_last_word || self.line != pc >> 4 || self.ahead == line || lines.present(line << 4) {
                     return None;
@@ -43,7 +44,7 @@ impl Core {
                 self.ahead = line;
                 return Some((line << 4, cycles));
             }
-            if cycles == 1 && matches!(slot.kind(), Kind::Jump | Kind::JumpReg) {
+            if is_jump {
                 // An event load stops decode until the event (state ELW_EXE).
                 if matches!(self.access.kind, AccessKind::Load(Load::Elw)) {
                     return None;
@@ -122,6 +123,7 @@ impl Core {
 
     /// The access of this cycle waits: records whether the next instruction is present.
     pub fn wait_for_access<L: FetchLines>(&mut self, program: &Program, lines: &L) {
+        self.enters_after = if program.reads_own_result(self.pc) { timing::OWN_RESULT } else { timing::PLAIN };
         self.behind = match self.is_fetched(program, lines, self.next) {
             true if self.ahead == BEFORE_STRADDLING => Behind::AtFetch,
             true => Behind::InDecode,
@@ -149,13 +151,13 @@ impl Core {
         (!waits).then(|| self.x(inst.rs1).wrapping_add(inst.imm as u32) & !1)
     }
 
-    /// The access is over. If the line of the next instruction arrived during the access, that instruction enters decode a cycle later.
+    /// The access is over. If the line of the next instruction arrived during the access, that instruction enters decode only now.
     /// [`Core::run_ahead`] does not need this: it stops while the line is missing or requested.
     pub(super) fn enter_decode(&mut self) {
         if self.behind == Behind::AtFetch {
-            self.lose(Lost::InstructionMiss, timing::PLAIN);
-            self.time += timing::PLAIN;
-            self.held = u64::from(self.access.feeds_next && self.access.stepped == SINK) * timing::LOAD_USE;
+            self.lose(Lost::InstructionMiss, self.enters_after);
+            self.time += self.enters_after;
+            (self.held, self.last_rd) = (0, SINK);
         }
         self.behind = Behind::InDecode;
     }

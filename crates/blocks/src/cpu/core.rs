@@ -140,6 +140,8 @@ pub struct Core {
     pub(super) held: Cycle,
     /// Place of the instruction after the access that waits.
     pub(super) behind: Behind,
+    /// Cycles from the grant of that access until that instruction enters decode, if it is not there.
+    pub(super) enters_after: Cycle,
     pub(super) time: Cycle,
     /// Current fetch line, as `pc / 16`.
     pub(super) line: u32,
@@ -206,6 +208,7 @@ impl Core {
             load_granted: 0,
             held: 0,
             behind: Behind::InDecode,
+            enters_after: timing::PLAIN,
             time: 0,
             line: NO_LINE,
             ahead: NO_LINE,
@@ -242,8 +245,10 @@ impl Core {
     }
 
     /// Records that the missing fetch line is present: the next instruction leaves decode at `cycle` at the earliest.
-    pub fn fetched(&mut self, cycle: Cycle) {
-        self.behind = Behind::InDecode;
+    pub fn fetched(&mut self, mut cycle: Cycle) {
+        if std::mem::replace(&mut self.behind, Behind::InDecode) == Behind::NotThere {
+            cycle = cycle.max(self.load_granted + self.enters_after);
+        }
         let waited = cycle.saturating_sub(self.time);
         self.count(EVENT_FETCH_MISS | EVENT_CYCLE, waited);
         self.lose(Lost::InstructionMiss, waited);
@@ -358,7 +363,8 @@ impl Core {
         if self.watched != 0 {
             self.watch_access(waited);
         }
-        if self.access.feeds_next {
+        // The instruction that comes to fetch while the load waits enters decode when the result is there.
+        if self.access.feeds_next && self.behind != Behind::AtFetch {
             self.time += timing::LOAD_USE;
             // A jump redirects fetch meanwhile, unless to the address that the load has stepped, which is known only now.
             self.held = if self.access.stepped == SINK { waited } else { 0 };

@@ -7,7 +7,7 @@
 //! Source: PsPIN RTL a49fec8, `riscv_id_stage.sv`, lines 553, 1531 to 1541 and 1661; `riscv_decoder.sv`, lines 228 and 2662
 //! to 2670. Measured on it.
 
-use super::core::{BEFORE_STRADDLING, Core, NO_LINE, Remains, Stop};
+use super::core::{BEFORE_STRADDLING, Core, LAST_WORD, NO_LINE, Remains, Stop};
 use super::lines::FetchLines;
 use super::profile::Lost;
 use super::program::{Kind, Place, Program, SINK, Slot};
@@ -134,7 +134,8 @@ impl Core {
     }
 
     /// Delays the next instruction, which is at fetch one cycle before [`Core::time`]. It enters decode when the repeated division
-    /// leaves, and then waits until that division ends. A jump stops the core when it enters decode, to request its target.
+    /// leaves, and then waits until that division ends. If fetch requests a line meanwhile, the core stops when the instruction enters
+    /// decode.
     #[cold]
     pub(super) fn pass_leftover<L: FetchLines>(
         &mut self,
@@ -145,7 +146,7 @@ impl Core {
     ) -> Option<Stop> {
         let again = (self.time - timing::PLAIN).saturating_sub(from).div_ceil(cycles);
         let from = from + again * cycles;
-        let stop = self.request_target(program, (self.pc, slot), lines, 0);
+        let stop = self.request_behind_leftover(from >= self.time, program, slot, lines);
         let until = from + if stop.is_some() { timing::PLAIN } else { cycles };
         self.lose(Lost::Divider, until - self.time);
         self.count(EVENT_CYCLE, until - self.time);
@@ -158,6 +159,41 @@ impl Core {
             self.held = cycles - timing::PLAIN;
         }
         stop
+    }
+
+    /// The next instruction enters decode and waits there for a division that is left in it. Fetch continues meanwhile: at the target of
+    /// a jump, or with the line that the instruction behind needs. `has_waited` tells whether the instruction has waited at fetch.
+    ///
+    /// Source: PsPIN RTL a49fec8, `riscv_prefetch_L0_buffer.sv`, lines 258 to 273 and 318 to 366.
+    fn request_behind_leftover<L: FetchLines>(
+        &mut self,
+        has_waited: bool,
+        program: &Program,
+        slot: &Slot,
+        lines: &L,
+    ) -> Option<Stop> {
+        // The target of the branch does not leave decode before fetch has the instruction behind it.
+        let is_target = self.ahead == BEFORE_STRADDLING;
+        if is_target {
+            self.ahead = NO_LINE;
+        }
+        if matches!(slot.kind(), Kind::Jump | Kind::JumpReg) {
+            return self.request_target(program, (self.pc, slot), lines, 0);
+        }
+        let next = (self.pc & !15).wrapping_add(timing::LINE_BYTES);
+        let behind = self.pc.wrapping_add(slot.inst.bytes().into());
+        let goes_back = [self.pc, behind].iter().any(|&pc| self.csrs.loops.ending(pc).is_some());
+        if goes_back || self.line != self.pc >> 4 || self.ahead == next >> 4 || lines.present(next) {
+            return None;
+        }
+        let looks_after = match slot.place() {
+            Place::End if !is_target || has_waited => 1,
+            Place::End => 2,
+            _ if behind & 15 >= LAST_WORD && behind < next => 2,
+            _ => return None,
+        };
+        self.ahead = next >> 4;
+        Some(Stop::Prefetch(next, looks_after))
     }
 
     /// Returns true if the whole instruction at `pc` is at fetch.
@@ -315,6 +351,25 @@ mod tests {
         assert_eq!(bench.run(100), (Stop::Prefetch(16, 1), 3));
         bench.lines.0.set(1, true);
         assert_eq!(bench.run(100), (Stop::Prefetch(48, 3), 3));
+    }
+
+    /// A branch to 26, where an addition is, before one that straddles two lines. The division behind the branch goes to EX in cycle 2, so
+    /// the target enters decode in cycle 3. All lines but the last are there, or all of them.
+    #[test]
+    fn fetch_continues_behind_a_target_that_waits_for_the_division_behind_a_branch() {
+        let branch = 0x0000_0d63u32.to_le_bytes(); // beq zero, zero, 26
+        let text = format!("divu a1, a2, a3\n {}", NOP.repeat(4));
+        let nops = testkit::text::assemble(26, &NOP.repeat(4));
+        let code = [&branch, &testkit::text::assemble(4, &text)[..], &[0x01, 0x00], &nops].concat(); // c.nop at 24
+        let mut bench = Bench::of(&code, 3, TEN_CYCLES);
+        assert_eq!((bench.leaves(26), bench.leaves(30), bench.leaves(34)), (12, 13, 14));
+        // The target is a division too, which decode does not keep.
+        let divides = testkit::text::assemble(26, &format!("divu a1, a2, a3\n {}", NOP.repeat(3)));
+        let code = [&code[..26], &divides].concat();
+        let mut bench = Bench::of(&code, 3, TEN_CYCLES);
+        assert_eq!((bench.leaves(26), bench.leaves(30)), (12, 22));
+        // Fetch requests the missing line when the target is in decode, and the cache looks it up two cycles later.
+        assert_eq!(Bench::of(&code, 2, TEN_CYCLES).run(100), (Stop::Prefetch(32, 2), 3));
     }
 
     /// A high product takes 5 cycles, and leaves decode in cycle 3.

@@ -125,7 +125,7 @@ pub enum Place {
 }
 
 /// Offset in a fetch line of the last instruction that is not in the last word and may precede one that straddles two lines.
-const LAST_BEFORE_END: u32 = timing::LINE_BYTES - 6;
+pub(super) const LAST_BEFORE_END: u32 = timing::LINE_BYTES - 6;
 
 /// Half words in a fetch line.
 pub(super) const LINE_HALVES: usize = timing::LINE_BYTES as usize / 2;
@@ -175,6 +175,19 @@ impl Program {
         let (Some(slot), Some(&reads)) = (self.slots.get(position), self.reads.get(position)) else { return false };
         let loads = matches!(load.class(), Class::Load | Class::Amo | Class::Elw);
         loads && (u64::from(reads) >> load.rd & 1 != 0 || slot.inst.rd == load.rd && alu_writes(slot.inst.class()))
+    }
+
+    /// Returns true if the instruction at `pc` loads a register that it reads too. While decode keeps it because the next instruction is
+    /// not fetched, it waits there for its own result. So the next one enters decode no earlier than two cycles after the grant.
+    ///
+    /// Source: PsPIN RTL a49fec8, `riscv_controller.sv`, lines 1014 to 1020, which do not ask whether the instruction in decode is valid.
+    #[cold]
+    pub(super) fn reads_own_result(&self, pc: u32) -> bool {
+        let slot = self.slot(pc);
+        slot.is_some_and(|slot| {
+            let loads = matches!(slot.inst.class(), Class::Load | Class::Amo);
+            loads && u64::from(slot.inst.reads()) >> slot.inst.rd & 1 != 0
+        })
     }
 
     /// The instruction at an even `pc` within the program.

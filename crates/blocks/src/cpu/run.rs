@@ -7,7 +7,7 @@ use super::hart::empties_pipeline;
 use super::lines::FetchLines;
 use super::loops::{LOOPS, PLAIN, PROFILE, WATCH, has_loops, has_profile};
 use super::profile::Lost;
-use super::program::{Kind, Place, Program, SINK, Slot};
+use super::program::{Kind, LAST_BEFORE_END, Place, Program, SINK, Slot};
 use super::timing;
 use super::watch::{EVENT_COMPRESSED, EVENT_CYCLE, EVENT_INSTRUCTION, EVENT_JUMP_REGISTER};
 use super::window::CodeWindow;
@@ -151,7 +151,7 @@ impl Core {
             Place::Straddles if lines.present(next) => {
                 self.line = next >> 4;
                 let is_late =
-                    std::mem::replace(&mut self.ahead, NO_LINE) == BEFORE_STRADDLING && self.wait_for_second();
+                    std::mem::replace(&mut self.ahead, NO_LINE) == BEFORE_STRADDLING && self.wait_for_second(program);
                 is_late.then_some(Stop::Yield)
             }
             Place::Straddles => Some(Stop::Fetch(next)),
@@ -172,7 +172,10 @@ impl Core {
 
     /// Returns true if the instruction after a jump's target straddles two lines and has to wait for the second one.
     #[cold]
-    fn wait_for_second(&mut self) -> bool {
+    fn wait_for_second(&mut self, program: &Program) -> bool {
+        if program.reads_own_result(self.pc & !15 | LAST_BEFORE_END) {
+            self.second_from = self.second_from.max(self.load_granted + timing::OWN_RESULT);
+        }
         let late = self.second_from.saturating_sub(self.time);
         self.count(EVENT_CYCLE, late);
         self.lose(Lost::FetchAlignment, late);
@@ -294,6 +297,13 @@ impl Core {
         self.line = NO_LINE;
         let target = program.slot(self.next);
         let mut cycles = slot.taken_after(self.held, target);
+        let waits_for_itself = slot.kind() == Kind::JumpReg
+            && slot.inst.rd == slot.inst.rs1
+            && cycles == timing::JUMP
+            && lines.present(self.next & !15);
+        if waits_for_itself {
+            cycles = timing::JUMP_OWN_RESULT;
+        }
         let ahead = std::mem::replace(&mut self.ahead, NO_LINE);
         let redirected = std::mem::take(&mut self.redirected);
         if target.is_some_and(|target| target.place() == Place::Straddles) && !lines.present(self.next & !15) {
@@ -301,7 +311,7 @@ impl Core {
             cycles = slot.taken_after(self.held, None);
             self.ahead = SECOND_HALF;
         }
-        if program.delays_next(self.next) && !self.fetches_early(slot, lines) {
+        if program.delays_next(self.next) && !waits_for_itself && !self.fetches_early(slot, lines) {
             self.ahead = BEFORE_STRADDLING;
         }
         if ahead < BEFORE_STRADDLING && !lines.present(ahead << 4) {

@@ -22,6 +22,11 @@ pub const STRADDLING_TARGET: u64 = 1;
 pub const LOOP_END_AT_TARGET: u64 = 1;
 /// Additional cycles if the previous instruction loads an operand, or the register that the ALU writes.
 pub const LOAD_USE: u64 = 1;
+/// Cycles after the grant of a load that reads the register that it loads, until the next instruction enters decode, if it was not fetched
+/// when the load left.
+pub const OWN_RESULT: u64 = 2;
+/// A jump to a register that it also writes, if its target is not fetched when it leaves decode.
+pub const JUMP_OWN_RESULT: u64 = 3;
 /// Cycles after an arithmetic instruction left decode until a register jump may use its result.
 pub const ALU_TO_JUMP: u64 = 2;
 /// Cycles after a load was granted until a register jump may use its result.

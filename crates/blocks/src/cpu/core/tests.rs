@@ -149,6 +149,62 @@ fn what_comes_while_an_access_waits_enters_decode_behind_it() {
     assert_eq!((core.run(&program, &AllLines, 21), core.time()), (Stop::Yield, 21));
 }
 
+/// Its operand is there by then. On the RTL, such an AMO on L2 takes 28 cycles like any other.
+#[test]
+fn what_comes_while_a_load_waits_does_not_wait_for_its_result() {
+    let (mut core, program, lines) = cold(&format!("{NOP}{NOP}{NOP} lw a2, 0(zero)\n addi a3, a2, 1\n"));
+    assert_eq!(core.run(&program, &lines, 100), Stop::Prefetch(16, 3));
+    assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Access, 3));
+    core.wait_for_access(&program, &lines);
+    core.line_came();
+    core.complete(20, 7);
+    assert_eq!((core.run(&program, &AllLines, 22), core.time(), core.x(13)), (Stop::Yield, 22, 8));
+}
+
+/// On the RTL, an AMO on L2 that adds to the register that it loads takes 29 cycles instead of 28, if the next instruction comes meanwhile.
+#[test]
+fn a_load_that_decode_keeps_waits_there_for_its_own_result() {
+    // The next instruction enters decode, and leaves it, two cycles after the grant: it came before, in the next cycle, or later.
+    for (comes, leaves) in [(10, 22), (21, 22), (22, 22), (23, 23)] {
+        let (mut core, program, lines) = cold(&format!("{NOP}{NOP}{NOP} lw a2, 0(a2)\n {NOP}"));
+        assert_eq!(core.run(&program, &lines, 100), Stop::Prefetch(16, 3));
+        assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Access, 3));
+        core.wait_for_access(&program, &lines);
+        if comes == 10 {
+            core.line_came();
+        }
+        core.complete(20, 0);
+        if comes > 10 {
+            core.fetched(comes);
+        }
+        assert_eq!((core.run(&program, &AllLines, leaves), core.time()), (Stop::Yield, leaves));
+    }
+    // Behind the target of a jump, the next instruction straddles two lines.
+    let leaves = |target: &str| {
+        let (program, lines) = (jump_before_straddling(target), Lines(first_lines(3)));
+        let mut core = Core::new(Profile::Ri5cy, 0, 0);
+        assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Access, 2));
+        core.complete(3, 0);
+        while core.pc() < 34 {
+            core.run(&program, &lines, core.time() + 1);
+        }
+        core.time() - 1
+    };
+    assert_eq!((leaves("lw a2, 0(zero)"), leaves("lw a2, 0(a2)")), (4, 5));
+}
+
+#[test]
+fn a_jump_that_writes_its_own_register_waits_in_decode_for_itself() {
+    for (jump, cycles) in [("jalr zero, 16(a5)", 2), ("jalr a4, 16(a5)", 2), ("jalr a5, 16(a5)", 3)] {
+        let (mut core, program, _) = cold(&format!("{jump}\n {}", NOP.repeat(6)));
+        assert_eq!(
+            (core.run(&program, &AllLines, cycles), core.pc(), core.time()),
+            (Stop::Yield, 16, cycles),
+            "{jump}"
+        );
+    }
+}
+
 #[test]
 fn the_second_half_of_an_instruction_is_requested_when_the_one_before_enters_decode() {
     let mut code = testkit::text::assemble(0, &format!("{NOP}{NOP} lw a2, 0(zero)\n addi a3, a2, 1\n {NOP}{NOP}"));
@@ -165,11 +221,15 @@ fn the_second_half_of_an_instruction_is_requested_when_the_one_before_enters_dec
 
 #[test]
 fn behind_an_access_that_waits_a_jump_asks_for_its_target() {
-    let (mut core, program, lines) =
-        cold(&format!("sw zero, 0(zero)\n jal zero, there\n {}there:\n {NOP}", NOP.repeat(6)));
-    assert_eq!(core.run(&program, &lines, 100), Stop::Access);
-    core.wait_for_access(&program, &lines);
-    assert_eq!(core.fetch_behind_access(&program, &lines), Some((32, 2)));
+    // The jump is in the second word of its line, or in the last one and the line behind it is there.
+    for nops in [0, 2] {
+        let text = format!("{} sw zero, 0(zero)\n jal zero, there\n {}", NOP.repeat(nops), NOP.repeat(6 - nops));
+        let (mut core, program, _) = cold(&format!("{text} there:\n {NOP}"));
+        let lines = Lines(first_lines(2));
+        assert_eq!(core.run(&program, &lines, 100), Stop::Access);
+        core.wait_for_access(&program, &lines);
+        assert_eq!(core.fetch_behind_access(&program, &lines), Some((32, 2)));
+    }
 }
 
 #[test]
