@@ -98,6 +98,8 @@ pub struct Row {
     pub stored: Option<Cycle>,
     /// When the message queues had its request.
     pub her: Option<Cycle>,
+    /// Cycles in which the message queues had no room for its request. Only a [`Tracker`] counts them.
+    pub queues_full: Cycle,
     /// When the NIC was done with it.
     pub done: Option<Cycle>,
     /// Header, payload, completion.

@@ -7,7 +7,7 @@ use crate::tracks::{Group, Scenery, Track};
 use kernel::Cycle;
 use pspin::events::{Event, Hold};
 use smallvec::SmallVec;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::LazyLock;
 
 /// Stages of a path: the packet itself, then its tasks.
@@ -106,7 +106,7 @@ impl Why {
     }
 
     /// A last command of this target is not done.
-    fn command(target: u64) -> Why {
+    fn command(target: u8) -> Why {
         [Why::HostDma, Why::Send, Why::HostDirect][target as usize]
     }
 }
@@ -191,15 +191,16 @@ struct StageNotes {
     copying: Option<Cycle>,
     /// The packet whose task the HPU ran before.
     before: Option<u64>,
-    /// Lost cycles of the handler: cause and number.
-    lost: SmallVec<[(u64, u64); 8]>,
+    /// Lost cycles of the handler: cause and number, the largest number first.
+    lost: SmallVec<[(u8, Cycle); 6]>,
     /// The end of the last command so far, and its target.
-    command: Option<(Cycle, u64)>,
+    command: Option<(Cycle, u8)>,
     /// The end of the last transfer after the handler.
     transfer: Option<Cycle>,
 }
 
 /// A time in which the next task at a place was held.
+#[derive(Clone)]
 struct Span {
     from: Cycle,
     to: Cycle,
@@ -215,7 +216,7 @@ impl Span {
 }
 
 /// When the next task at a place could not go on, and why.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Holds {
     now: Option<(Cycle, Why)>,
     /// Past holds in order of time, for each cause. Causes are in order of first appearance.
@@ -240,11 +241,6 @@ impl Holds {
         spans.push_back(Span { from, to: at, before });
     }
 
-    /// Number of kept holds of the cause that has the most.
-    fn len(&self) -> usize {
-        self.over.iter().map(|(_, spans)| spans.len()).max().unwrap_or(0)
-    }
-
     fn forget_until(&mut self, oldest: Cycle) {
         for (_, spans) in &mut self.over {
             let n = spans.partition_point(|span| span.to <= oldest);
@@ -257,8 +253,8 @@ impl Holds {
         let mut sums: SmallVec<[(Cycle, Why, Cycle); 4]> = SmallVec::new();
         if from < to {
             for (why, spans) in &self.over {
-                let first = spans.partition_point(|span| span.to <= from);
-                let end = spans.partition_point(|span| span.from < to);
+                let first = partition_from_end(spans, |span| span.to <= from);
+                let end = partition_from_end(spans, |span| span.from < to);
                 if first < end {
                     let (first, last) = (&spans[first], &spans[end - 1]);
                     let outside = from.saturating_sub(first.from) + last.to.saturating_sub(to);
@@ -278,11 +274,32 @@ impl Holds {
     }
 }
 
-/// Number of kept holds of a place and cause above which those that no packet needs are forgotten.
-const MOST_HOLDS: usize = 1 << 10;
+/// `partition_point`, quick if the answer is near the end: most of the kept holds are long over.
+fn partition_from_end(spans: &VecDeque<Span>, is_before: impl Fn(&Span) -> bool) -> usize {
+    let (mut end, mut step) = (spans.len(), 1);
+    let mut first = loop {
+        match end.checked_sub(step) {
+            Some(at) if is_before(&spans[at]) => break at + 1,
+            Some(at) => end = at,
+            None => break 0,
+        }
+        step *= 2;
+    };
+    while first < end {
+        let middle = first.midpoint(end);
+        match is_before(&spans[middle]) {
+            true => first = middle + 1,
+            false => end = middle,
+        }
+    }
+    first
+}
+
+/// Number of packets that leave until holds that no packet needs are forgotten.
+const FORGET_AFTER: u32 = 1 << 10;
 
 /// Packets of the same message that others wait for.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Message {
     /// Context and number of the message.
     message: (usize, u64),
@@ -300,17 +317,16 @@ pub struct Tracker {
     /// Of tasks at the dispatcher, then at each cluster.
     holds: Vec<Holds>,
     /// The last message of each identity.
-    messages: BTreeMap<u16, Message>,
-    /// The packet whose task each HPU ran last.
-    on_hpu: BTreeMap<(u32, u32), u64>,
+    messages: Vec<Message>,
+    /// The packet whose task each HPU ran last, by cluster.
+    on_hpu: Vec<Vec<Option<u64>>>,
+    /// Packets that have left since holds were forgotten.
+    n_left: u32,
 }
 
 impl Tracker {
     fn holds(&mut self, place: usize) -> &mut Holds {
-        if self.holds.len() <= place {
-            self.holds.resize_with(place + 1, Holds::default);
-        }
-        &mut self.holds[place]
+        at_position(&mut self.holds, place)
     }
 
     /// Takes an event, before the rows of the packets do.
@@ -337,13 +353,14 @@ impl Tracker {
             Event::TaskAssigned { packet, stage, hpu } => {
                 if let Some(row) = inside.get(packet) {
                     let cluster = row.tasks[stage as usize].cluster;
-                    let before = self.on_hpu.insert((cluster, hpu as u32), packet);
+                    let of_cluster = at_position(&mut self.on_hpu, cluster as usize);
+                    let before = at_position(of_cluster, hpu as usize).replace(packet);
                     edit(inside, packet, |notes, _| notes.stages[stage as usize].before = before);
                 }
             }
             Event::TaskDone { packet, stage, .. } => {
                 let Some(row) = inside.get(packet) else { return };
-                let message = self.messages.entry(row.msgid).or_default();
+                let message = at_position(&mut self.messages, row.msgid.into());
                 if message.message != (row.context, row.message) {
                     *message = Message { message: (row.context, row.message), ..Message::default() };
                 }
@@ -355,15 +372,26 @@ impl Tracker {
             }
             Event::PacketStalled { packet } => edit(inside, packet, |notes, _| notes.memory_full = Some(at)),
             Event::RequestHeld { .. } => self.requests.begin(at, Why::QueuesFull),
-            Event::HerSent { .. } => self.requests.end(at),
+            Event::HerSent { packet, .. } => {
+                self.requests.end(at);
+                // A hold of the next request also holds those behind it.
+                if let Some(row) = inside.get_mut(packet) {
+                    let stored = row.stored.map_or(at, |stored| stored.max(row.arrival));
+                    row.queues_full = self.requests.between(stored, at).iter().map(|(_, cycles)| cycles).sum();
+                }
+            }
             Event::TaskCopying { packet, stage } => {
                 edit(inside, packet, |notes, _| notes.stages[stage as usize].copying = Some(at));
             }
             Event::HandlerLost { packet, stage, cause, cycles } => {
-                edit(inside, packet, |notes, _| notes.stages[stage as usize].lost.push((cause, cycles)));
+                edit(inside, packet, |notes, _| {
+                    let lost = &mut notes.stages[stage as usize].lost;
+                    let place = lost.iter().take_while(|(_, more)| *more >= cycles).count();
+                    lost.insert(place, (cause as u8, cycles));
+                });
             }
             Event::CommandDone { packet, target, .. } => {
-                edit(inside, packet, |notes, stage| notes.stages[stage].command = Some((at, target)));
+                edit(inside, packet, |notes, stage| notes.stages[stage].command = Some((at, target as u8)));
             }
             Event::TransferDone { packet } => {
                 edit(inside, packet, |notes, stage| notes.stages[stage].transfer = Some(at));
@@ -374,10 +402,11 @@ impl Tracker {
 
     /// A packet has left. Forgets what no other packet needs.
     pub fn left(&mut self, inside: &Inside<Box<Row>>) {
-        for holds in self.holds.iter_mut().chain([&mut self.requests]) {
-            if holds.len() > MOST_HOLDS {
-                holds.forget_until(inside.iter().next().map_or(Cycle::MAX, |(_, row)| row.arrival));
-            }
+        self.n_left += 1;
+        if self.n_left == FORGET_AFTER {
+            self.n_left = 0;
+            let oldest = inside.iter().next().map_or(Cycle::MAX, |(_, row)| row.arrival);
+            self.holds.iter_mut().chain([&mut self.requests]).for_each(|holds| holds.forget_until(oldest));
         }
     }
 
@@ -396,14 +425,13 @@ impl Tracker {
         }
         packet(path, row.stored, Place::Inbound, Why::Inbound);
         if let Some(her) = row.her {
-            // A hold of the next request also holds those behind it.
-            let held: Cycle = self.requests.between(path.now(), her).iter().map(|(_, cycles)| cycles).sum();
-            packet(path, Some(her - held), Place::PacketMemory, Why::Write);
+            packet(path, Some(her - row.queues_full), Place::PacketMemory, Why::Write);
             packet(path, Some(her), Place::MessageQueues, Why::QueuesFull);
         } else {
             packet(path, None, Place::PacketMemory, Why::Write);
         }
-        let message = self.messages.get(&row.msgid).filter(|known| known.message == (row.context, row.message));
+        let message =
+            self.messages.get(usize::from(row.msgid)).filter(|known| known.message == (row.context, row.message));
         let others = |one: Option<(u64, Cycle)>| one.filter(|(packet, _)| *packet != row.packet);
         for (stage, task) in row.tasks.iter().enumerate() {
             let Some(sent) = task.sent else { continue };
@@ -457,10 +485,8 @@ impl Tracker {
         if let Some(end) = task.end {
             let lost: u64 = notes.lost.iter().map(|(_, cycles)| cycles).sum();
             now = until(Some(end.saturating_sub(lost)), hpu, Why::Executed as u8, None).max(now);
-            let mut lost = notes.lost.clone();
-            lost.sort_by_key(|(_, cycles)| std::cmp::Reverse(*cycles));
-            for (cause, cycles) in lost {
-                now = until(Some((now + cycles).min(end)), hpu, Why::ALL.len() as u8 + cause as u8, None);
+            for &(cause, cycles) in &notes.lost {
+                now = until(Some((now + cycles).min(end)), hpu, Why::ALL.len() as u8 + cause, None);
             }
         }
         let within = |at: Cycle| task.done.map_or(at, |done| at.min(done));
@@ -476,6 +502,14 @@ impl Tracker {
 const QUEUE_CYCLES: Cycle = 2;
 /// From the packet in L1 to the assignment of the task. Source: `pspin::cluster`, its scheduler.
 const ASSIGN_CYCLES: Cycle = 1;
+
+/// The entry at a position of a list, which becomes as long as needed.
+fn at_position<T: Clone + Default>(list: &mut Vec<T>, position: usize) -> &mut T {
+    if list.len() <= position {
+        list.resize(position + 1, T::default());
+    }
+    &mut list[position]
+}
 
 /// Changes the notes of a packet that is inside; the position of its latest task goes with them.
 fn edit(inside: &mut Inside<Box<Row>>, packet: u64, change: impl FnOnce(&mut Notes, usize)) {
@@ -506,5 +540,16 @@ mod tests {
         assert_eq!([between(20, 25), between(31, 40), between(12, 12)], [vec![], vec![], vec![]]);
         holds.forget_until(26);
         assert_eq!(holds.between(16, 50).into_vec(), [(turn, 6), (room, 10)]);
+    }
+
+    #[test]
+    fn a_search_from_the_end_finds_what_one_from_the_middle_finds() {
+        for n in 0..20 {
+            let spans: VecDeque<Span> = (0..n).map(|from| Span { from, to: from + 1, before: 0 }).collect();
+            for first in 0..=n {
+                let is_before = |span: &Span| span.from < first;
+                assert_eq!(partition_from_end(&spans, is_before), spans.partition_point(is_before));
+            }
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Draws tracks: turns the paths of packets into slices and counters in order of time, for the writers.
 
+use super::lanes::{Lanes, OfSteps};
 use super::order::{KIND_BITS, KINDS, Ordered};
 use super::perfetto::{Perfetto, first_id};
 use super::waves::Waves;
@@ -100,71 +101,28 @@ mod kind {
 }
 
 /// How many numbers an item has, by kind. The first one is that of [`key`]. An end of a slice has one more: track and entry. A beginning
-/// also has the name with its flags, packet, message, blocker and duration. A counter has its number and its value.
-const LENGTHS: [usize; KINDS] = [2, 2, 3, 3, 7, 7, 1, 1];
+/// also has the name with its flags, blocker and duration. A counter that is set has its number and its value; one that is raised has
+/// both in one number, see [`COUNTER_BITS`].
+const LENGTHS: [usize; KINDS] = [2, 2, 2, 3, 5, 5, 1, 1];
+/// Lowest bits of a rise with the number of the counter. The rise is above them.
+const COUNTER_BITS: u32 = 8;
 
 /// The first number of an item.
 fn key(at: u64, kind: u64) -> u64 {
     at << KIND_BITS | kind
 }
 
-/// The entry of a hidden slice. The number of a track and an entry has the entry in its upper bits.
+/// An item that raises a counter.
+fn rise(at: u64, counter: usize, by: i64) -> [u64; 2] {
+    [key(at, kind::ADD), (by << COUNTER_BITS) as u64 | counter as u64]
+}
+
+/// The entry of a hidden packet. The number of a track and an entry has the entry in its upper bits.
 const HIDDEN: u64 = u32::MAX as u64;
 const ENTRY_BIT: u32 = 32;
 /// Above the name of a slice: whether it is the last of its packet, and its stage.
 const IS_LAST: u64 = 1 << 32;
 const STAGE_BIT: u32 = 40;
-
-/// Lanes of a track, as bits: those that are free.
-#[derive(Default)]
-struct Lanes {
-    free: Vec<u64>,
-    /// Before this word, no lane is free.
-    first: usize,
-}
-
-impl Lanes {
-    /// Takes the free lane with the lowest number.
-    #[inline]
-    fn enter(&mut self) -> u32 {
-        while let Some(0) = self.free.get(self.first) {
-            self.first += 1;
-        }
-        if self.first == self.free.len() {
-            self.free.push(u64::MAX);
-        }
-        let word = &mut self.free[self.first];
-        let lane = self.first as u32 * u64::BITS + word.trailing_zeros();
-        *word &= *word - 1;
-        lane
-    }
-
-    #[inline]
-    fn leave(&mut self, lane: u32) {
-        let word = (lane / u64::BITS) as usize;
-        self.free[word] |= 1 << (lane % u64::BITS);
-        self.first = self.first.min(word);
-    }
-}
-
-/// Tracks by place, cause, and the numbers of the place.
-#[derive(Default)]
-struct OfSteps(Vec<Vec<Vec<Vec<Option<u32>>>>>);
-
-impl OfSteps {
-    /// The entry of a step.
-    fn of(&mut self, step: &Step) -> &mut Option<u32> {
-        fn at<T: Default>(list: &mut Vec<T>, position: usize) -> &mut T {
-            if list.len() <= position {
-                list.resize_with(position + 1, T::default);
-            }
-            &mut list[position]
-        }
-        let number = |which: usize| step.at.numbers[which].map_or(0, |number| number as usize + 1);
-        let places = at(&mut self.0, step.at.place.into());
-        at(at(at(places, step.cause.into()), number(0)), number(1))
-    }
-}
 
 /// Tracks that are drawn.
 pub(super) struct Drawing {
@@ -180,6 +138,16 @@ pub(super) struct Drawing {
     stage: Stage,
 }
 
+/// A packet of which slices wait or have begun. Its slices follow each other, so it has one lane at a time.
+struct Drawn {
+    packet: u64,
+    message: Option<u64>,
+    /// The lane of the slice that began last.
+    lane: u32,
+    /// Slices that have not ended.
+    open: u32,
+}
+
 /// State after the items that were played so far.
 struct Stage {
     perfetto: Option<Perfetto>,
@@ -189,8 +157,8 @@ struct Stage {
     tracks: Vec<Track>,
     /// Lanes of drawn packets, by track.
     lanes: Vec<Lanes>,
-    /// The lane of each slice that has begun, and the free entries of this list.
-    lane_of: Vec<u32>,
+    /// Drawn packets, and the free entries of this list.
+    drawn: Vec<Drawn>,
     free: Vec<u64>,
     /// The counter of each track.
     counter_of: Vec<usize>,
@@ -228,7 +196,7 @@ impl Drawing {
             first_flow: first_id(spec.node.as_ref()),
             tracks: Vec::new(),
             lanes: Vec::new(),
-            lane_of: Vec::new(),
+            drawn: Vec::new(),
             free: Vec::new(),
             counter_of: Vec::new(),
             counters: Vec::new(),
@@ -291,23 +259,26 @@ impl Drawing {
         let left = subject.left.map(|(at, bytes)| (OUT, ps(at), bytes));
         for (counter, at, bytes) in [(IN, ps(first.from), subject.bytes)].into_iter().chain(left) {
             if (self.window.0..self.window.1).contains(&at) {
-                self.ordered.push([key(at, kind::ADD), counter as u64, bytes]);
+                self.ordered.push(rise(at, counter, bytes as i64));
             }
         }
-        let message = subject.message.map_or(0, |message| message + 1);
         let blocker = |step: &Step| step.blocker.map_or(0, |blocker| blocker + 1);
-        let mut at = 0;
+        let entry = if is_hidden { HIDDEN } else { self.stage.entry(subject) };
+        let (mut at, mut n_drawn) = (0, 0);
+        let mut next = self.track(first);
         while let Some(step) = all.get(at) {
-            let track = self.track(step);
+            let track = next;
             let name = match self.stage.tracks[track as usize].group {
                 Group::Cores => self.run_name(subject.group, step.stage),
                 _ => None,
             };
             // Consecutive steps of one handler or program on a core share its slice.
             let mut n = 1;
-            while let Some(other) = all.get(at + n).filter(|other| name.is_some() && other.stage == step.stage)
-                && self.track(other) == track
-            {
+            while let Some(other) = all.get(at + n) {
+                next = self.track(other);
+                if name.is_none() || other.stage != step.stage || next != track {
+                    break;
+                }
                 n += 1;
             }
             let steps = &all[at..at + n];
@@ -316,10 +287,10 @@ impl Drawing {
             let flags = is_last | u64::from(step.stage) << STAGE_BIT;
             let whole = [ps(step.from), ps(steps[n - 1].to)];
             let Some(drawn) = self.drawn(whole) else { continue };
-            let entry = if is_hidden { HIDDEN } else { self.stage.entry() };
+            n_drawn += 1;
             let place = u64::from(track) | entry << ENTRY_BIT;
             let begin = |at, kind, name: u32, blocker, [from, to]: [u64; 2]| {
-                [key(at, kind), place, flags | u64::from(name), subject.packet, message, blocker, to - from]
+                [key(at, kind), place, flags | u64::from(name), blocker, to - from]
             };
             let outer = if name.is_some() { 0 } else { blocker(step) };
             let name_of_all = name.unwrap_or(step.cause.into());
@@ -334,6 +305,9 @@ impl Drawing {
                 }
             }
             self.ordered.push([key(drawn[1], kind::END), place]);
+        }
+        if !is_hidden {
+            self.stage.opened(entry, n_drawn);
         }
     }
 
@@ -366,8 +340,8 @@ impl Drawing {
     /// Raises a counter between two times.
     fn change(&mut self, counter: usize, times: [u64; 2], by: u64) {
         if let Some([from, to]) = self.drawn(times) {
-            self.ordered.push([key(from, kind::ADD), counter as u64, by]);
-            self.ordered.push([key(to, kind::ADD), counter as u64, by.wrapping_neg()]);
+            self.ordered.push(rise(from, counter, by as i64));
+            self.ordered.push(rise(to, counter, -(by as i64)));
         }
     }
 
@@ -426,28 +400,49 @@ impl Stage {
         self.tracks.push(track);
     }
 
-    /// A free entry for the lane of a slice.
-    fn entry(&mut self) -> u64 {
-        self.free.pop().unwrap_or_else(|| {
-            self.lane_of.push(0);
-            self.lane_of.len() as u64 - 1
-        })
+    /// A free entry for a packet.
+    fn entry(&mut self, &Subject { packet, message, .. }: &Subject) -> u64 {
+        let drawn = Drawn { packet, message, lane: 0, open: 0 };
+        match self.free.pop() {
+            Some(entry) => {
+                self.drawn[entry as usize] = drawn;
+                entry
+            }
+            None => {
+                self.drawn.push(drawn);
+                self.drawn.len() as u64 - 1
+            }
+        }
+    }
+
+    /// A packet has this number of slices, which come later.
+    fn opened(&mut self, entry: u64, slices: u32) {
+        self.drawn[entry as usize].open = slices;
+        if slices == 0 {
+            self.free.push(entry);
+        }
     }
 
     /// Processes the next item in order of time.
     fn play(&mut self, item: &[u64]) -> io::Result<()> {
         let (at, kind) = (item[0] >> KIND_BITS, item[0] & ((1 << KIND_BITS) - 1));
         self.pass(at)?;
-        if matches!(kind, kind::ADD | kind::SET) {
-            let (counter, value) = (item[1] as usize, item[2]);
-            match kind {
-                kind::ADD if matches!(counter, IN | OUT) => self.moved[counter - IN] += value,
-                kind::ADD => self.add(counter, value as i64),
-                // A resource that was never busy needs no counter.
-                _ if value == 0 && self.counters[counter].shown.is_none() => {}
-                _ => self.set(counter, f64::from_bits(value)),
+        match (kind, item) {
+            (kind::ADD, &[_, rise]) => {
+                let (counter, by) = ((rise & ((1 << COUNTER_BITS) - 1)) as usize, rise as i64 >> COUNTER_BITS);
+                match counter {
+                    IN | OUT => self.moved[counter - IN] += by as u64,
+                    _ => self.add(counter, by),
+                }
+                return Ok(());
             }
-            return Ok(());
+            // A resource that was never busy needs no counter.
+            (kind::SET, &[_, counter, 0]) if self.counters[counter as usize].shown.is_none() => return Ok(()),
+            (kind::SET, &[_, counter, value]) => {
+                self.set(counter as usize, f64::from_bits(value));
+                return Ok(());
+            }
+            _ => {}
         }
         let (track, entry) = (item[1] as u32 as usize, item[1] >> ENTRY_BIT);
         if matches!(kind, kind::BEGIN | kind::END) {
@@ -460,27 +455,30 @@ impl Stage {
         if entry == HIDDEN {
             return Ok(());
         }
-        let lane = &mut self.lane_of[entry as usize];
+        let drawn = &mut self.drawn[entry as usize];
         match kind {
-            kind::BEGIN => *lane = self.lanes[track].enter(),
+            kind::BEGIN => drawn.lane = self.lanes[track].enter(),
             kind::END => {
-                self.lanes[track].leave(*lane);
-                self.free.push(entry);
+                self.lanes[track].leave(drawn.lane);
+                drawn.open -= 1;
+                if drawn.open == 0 {
+                    self.free.push(entry);
+                }
             }
             _ => {}
         }
         let is_inner = matches!(kind, kind::BEGIN_INNER | kind::END_INNER);
-        let mut slice = Slice { track: track as u32, lane: *lane, is_inner, ..Slice::default() };
+        let mut slice = Slice { track: track as u32, lane: drawn.lane, is_inner, ..Slice::default() };
         let mut is_begin = false;
-        if let &[_, _, name, packet, message, blocker, takes_ps] = item {
+        if let &[_, _, name, blocker, takes_ps] = item {
             is_begin = true;
             slice = Slice {
                 name: name as u32,
                 stage: (name >> STAGE_BIT) as u8,
                 is_last: name & IS_LAST != 0,
-                packet,
-                flow: self.first_flow + packet,
-                message: message.checked_sub(1),
+                packet: drawn.packet,
+                flow: self.first_flow + drawn.packet,
+                message: drawn.message,
                 blocker: blocker.checked_sub(1),
                 takes_ps,
                 ..slice

@@ -8,6 +8,7 @@
 mod changes;
 mod choose;
 mod drawing;
+mod lanes;
 mod network;
 mod order;
 mod perfetto;
