@@ -31,6 +31,14 @@ __handler__ void slow_hh(handler_args_t *args)
 __handler__ void slow_ph(handler_args_t *args) {}
 """
 
+SLOW = """#include <handler.h>
+__handler__ void slow_ph(handler_args_t *args)
+{
+    for (int i = 0; i < 1000; i++)
+        asm volatile("");
+}
+"""
+
 
 def full(summary: Mapping[str, Any]) -> tuple[str, str]:
     """The bottleneck and its function."""
@@ -143,6 +151,89 @@ def test_the_buffer_of_a_switch_is_full(tmp_path: Path) -> None:
     net[0].host.send = {"source": "udp:size=1000,count=1000,rate=5G", "to": "n1"}
     net.save(tmp_path / "net.toml")
     assert full(spinet.run(tmp_path / "net.toml").summary) == ("sw0.buffer_full_ps", "holds")
+
+
+def test_the_packet_room_of_l1_is_full(tmp_path: Path) -> None:
+    # Four packets have room, for eight HPUs.
+    (tmp_path / "slow.c").write_text(SLOW)
+    few = {"n_clusters": 1, "cluster.packet_buffer_bytes": 4 * 1536}
+    summary = spinet.run(program=tmp_path / "slow.c", traffic="udp:size=1500,count=100,rate=400G", set=few).summary
+    assert full(summary) == ("nic.cluster[0].l1_packet_byte_cycles", "holds")
+
+
+WORK: dict[str, Any] = {"nic": "panic", "chains": "all: work"}
+
+
+def test_the_lines_of_panic_are_full() -> None:
+    summary = spinet.run(nic="panic", chains="all:", traffic="udp:size=1500,count=400,rate=200G").summary
+    assert full(summary) == ("network[0].ingress.line_cycles", "passes")
+    # 29.41 cycles of 4 ns at 102 Gbit/s for each packet, and on the way in one for its descriptor.
+    assert summary["counters"]["network[0].ingress.line_cycles"] == 12_164
+    summary = spinet.run(nic="panic", chains="all:", send="0=udp:size=1500,count=400,rate=200G").summary
+    assert full(summary) == ("network[0].egress.line_cycles", "passes")
+    assert summary["counters"]["network[0].egress.line_cycles"] == 11_764
+
+
+def test_the_buffer_behind_the_rmt_pipeline_is_full() -> None:
+    # Packets of 25 flits, with the descriptor, wait 4 us for it.
+    slow = {"ingress.rmt_cycles": 1000, "ingress.buffer_flits": 100, "ingress.when_full": "drop"}
+    summary = spinet.run(nic="panic", chains="all:", traffic="udp:size=1500,count=1000,rate=50G", set=slow).summary
+    name = "network[0].ingress.buffered_flit_cycles"
+    assert full(summary) == (name, "holds")
+    # Alone, the 25 flits of a packet leave one a cycle.
+    # The first is there in the cycle in which the packet came, and in the next one.
+    summary = spinet.run(nic="panic", chains="all:", traffic="udp:size=1500,count=1").summary
+    assert summary["counters"][name] == sum(range(2, 27))
+
+
+def test_the_packet_buffer_of_panic_is_full() -> None:
+    # The only unit takes a packet after the other, and most of the time they are on their way to it.
+    summary = spinet.run(
+        **WORK,
+        services="work: delay, cycles=10, units=1, credits=1",
+        traffic="udp:size=64,count=2000,rate=100G",
+        set={"scheduler.buffer.cells": 8, "scheduler.dropping.free_cells": 0},
+    ).summary
+    assert full(summary) == ("scheduler.buffered_packet_cycles", "holds")
+
+
+# Its engine needs one cycle for a packet, but 1000 until it begins.
+LATE = {
+    "name": "work",
+    "engine": {
+        "kind": "delay",
+        "service": {"kind": "fixed", "cycles": 1},
+        "gap_cycles": 1,
+        "start_cycles": 1000,
+    },
+    "units": 1,
+    "credits": 1,
+}
+
+
+def test_a_unit_of_panic_has_all_packets_that_it_takes() -> None:
+    summary = spinet.run(**WORK, services=[LATE], traffic="udp:size=64,count=40,rate=10G").summary
+    assert full(summary) == ("work[0].held_packet_cycles", "holds")
+
+
+def test_a_pifo_of_panic_is_full() -> None:
+    # Without pushes from unit to unit, each packet takes the PIFO block twice, for two cycles each.
+    # The line brings one each 2.3 cycles.
+    summary = spinet.run(
+        nic="panic",
+        chains="all: a -> b",
+        services=[f"{name}: delay, cycles=1, units=3, credits=8" for name in "ab"],
+        traffic="udp:size=64,count=2000,rate=100G",
+        set={"scheduler.chain_push": False},
+    ).summary
+    assert full(summary) == ("scheduler.pifo_cycles[0]", "passes")
+    assert summary["counters"]["scheduler.pifo_cycles[0]"] == 2 * 2 * 2000
+
+
+def test_the_buffer_of_a_card_that_is_a_pipeline_is_full() -> None:
+    one = {"nic": "pipeline", "chains": "all: work", "services": [LATE]}
+    summary = spinet.run(**one, traffic="udp:size=1024,rate=50G", limit="100 us").summary
+    assert full(summary) == ("queue.buffered_flit_cycles", "holds")
 
 
 def test_hpus_busy_and_asleep_are_no_more_than_all() -> None:

@@ -17,6 +17,13 @@ pub struct EgressLine {
     pub clock_hz: u64,
 }
 
+/// Cycles up to `now` in which a line of `bps` carried packets: all of `busy`, without those before `free` that are still to come.
+/// Both are in cycles times `bps`.
+pub(crate) fn line_cycles(now: Cycle, bps: u64, busy: u128, free: u128) -> Cycle {
+    let to_come = free.saturating_sub(u128::from(now + 1) * u128::from(bps));
+    Cycle::try_from(busy.saturating_sub(to_come) / u128::from(bps)).unwrap_or(Cycle::MAX)
+}
+
 /// Passes packets to the outlet, at the rate of a line if it has one, otherwise one flit a cycle.
 ///
 /// Ports:  `in`.
@@ -36,6 +43,8 @@ pub struct Egress {
     /// error accumulates.
     sent_at: u128,
     line_free: u128,
+    /// How long packets have been on the line, in the same unit.
+    line_busy: u128,
     packets: Counter,
     bytes: Counter,
 }
@@ -43,8 +52,8 @@ pub struct Egress {
 impl Egress {
     /// An exit at `node` without a line.
     pub fn new(node: NodeId, input: Rx<Flit>, outlet: SharedOutlet) -> Egress {
-        let (cells, line, message, sent_at, line_free, packets, bytes) = Default::default();
-        Egress { node, input, outlet, cells, line, message, sent_at, line_free, packets, bytes }
+        let (cells, line, message, sent_at, line_free, line_busy, packets, bytes) = Default::default();
+        Egress { node, input, outlet, cells, line, message, sent_at, line_free, line_busy, packets, bytes }
     }
 
     /// Returns the cells of packets that leave.
@@ -76,6 +85,7 @@ impl Egress {
         let begun = if self.line_free.div_ceil(bps) == now { self.line_free } else { now * bps };
         self.sent_at = begun + 8 * bytes as u128 * clock_hz;
         self.line_free = self.sent_at + 8 * u128::from(overhead_bytes) * clock_hz;
+        self.line_busy += self.line_free - begun;
     }
 }
 
@@ -125,6 +135,10 @@ impl Component for Egress {
     fn counters(&self, counters: &mut CounterList) {
         counters.add("packets", self.packets.total());
         counters.add("bytes", self.bytes.total());
+        if let Some(EgressLine { bps, .. }) = self.line {
+            let cycles = line_cycles(counters.now(), bps, self.line_busy, self.line_free);
+            counters.busy("line_cycles", cycles, 1, &format!("the line out: {} Gbit/s", bps as f64 / 1e9));
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::cells::Cells;
 use crate::protocol::{Descriptor, Flit, Leg, Message, NodeId, PacketStep, Trail, n_flits};
 use crate::world::{Arrival, ExternalPort, Verdict};
-use kernel::trace::Counter;
+use kernel::trace::{Counter, Level};
 use kernel::{CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
 
@@ -211,12 +211,31 @@ pub struct Sender {
     /// Waiting flits, without those of the last run, and the cycle after that run.
     waiting: usize,
     run_end: Cycle,
+    /// Waiting flits over time, up to the cycle `noted`.
+    buffered: Level,
+    noted: Cycle,
 }
 
 impl Sender {
     /// A sender at `node`.
     pub fn new(node: NodeId, flit_bytes: usize, output: Tx<Flit>) -> Sender {
-        Sender { node, flit_bytes, output, queue: VecDeque::new(), rest: 0, waiting: 0, run_end: 0 }
+        let (queue, rest, waiting, run_end, buffered, noted) = Default::default();
+        Sender { node, flit_bytes, output, queue, rest, waiting, run_end, buffered, noted }
+    }
+
+    /// Waiting flits over time, up to cycle `now`. A flit that was sent is gone from the next cycle on, so the number falls by one a
+    /// cycle during a run.
+    pub fn buffered(&self, now: Cycle) -> Level {
+        let mut buffered = self.buffered.clone();
+        let last = now.min(self.run_end.max(self.noted + 1));
+        (self.noted + 1..=last).for_each(|at| buffered.set(at, self.waiting(at) as u64));
+        buffered
+    }
+
+    /// Notes the number of flits up to `now`, before it changes.
+    fn note(&mut self, now: Cycle) {
+        self.buffered = self.buffered(now);
+        self.noted = now;
     }
 
     /// Number of flits, including the next descriptor, that wait when cycle `now` begins.
@@ -224,11 +243,13 @@ impl Sender {
         self.waiting + self.run_end.saturating_sub(now) as usize
     }
 
-    /// Queues a message whose descriptor may leave from cycle `ready` on.
-    pub fn push(&mut self, ready: Cycle, message: Box<Message>) {
+    /// Queues a message in cycle `now`. Its descriptor may leave from cycle `ready` on.
+    pub fn push(&mut self, now: Cycle, ready: Cycle, message: Box<Message>) {
         let n = n_flits(message.data.len(), self.flit_bytes);
+        self.note(now);
         self.waiting += n;
         self.queue.push_back((ready, message, n));
+        self.buffered.set(now, self.waiting(now) as u64);
     }
 
     /// Sends a flit, if one is due and there is room, or a run of them. Returns the cycle of the next attempt, or `None` if a
@@ -246,6 +267,7 @@ impl Sender {
         if !self.output.has_room() {
             return None;
         }
+        self.note(now);
         if self.rest > 1 {
             let n = (self.rest - 1).min(self.output.room_for_run());
             self.output.send_run(n, Flit::Body);

@@ -1,7 +1,7 @@
 //! A network port's input: the line and the RMT pipeline, which makes descriptors.
 
 use crate::drops::{DropCounts, DropReason};
-use crate::egress::EgressLine;
+use crate::egress::{EgressLine, line_cycles};
 use crate::entry::{Entry, Sender};
 use crate::protocol::{Message, NodeId, n_flits};
 use crate::world::{Arrival, ExternalPort, PortSource, SharedClassifier, SharedOutlet, Verdict};
@@ -89,8 +89,10 @@ pub struct IngressWiring {
 pub struct Ingress {
     params: IngressParams,
     wires: IngressWiring,
-    /// When the line is free, in cycles times `line_bps`, so that no rounding error accumulates.
+    /// When the line is free, and how long packets have been on it, in cycles times `line_bps`, so that no rounding error
+    /// accumulates.
     line_free: u128,
+    line_busy: u128,
     /// A packet that waits for a cell before it enters.
     held: Option<(Arrival, Verdict)>,
     packets: Counter,
@@ -104,7 +106,7 @@ impl Ingress {
     pub fn new(params: IngressParams, wires: IngressWiring) -> Ingress {
         let (packets, bytes, stalled_cycles) = Default::default();
         let drops = DropCounts::new(&[DropReason::Rmt, DropReason::IngressBuffer]);
-        Ingress { params, wires, line_free: 0, held: None, packets, bytes, stalled_cycles, drops }
+        Ingress { params, wires, line_free: 0, line_busy: 0, held: None, packets, bytes, stalled_cycles, drops }
     }
 
     /// The first cycle in which the line is free.
@@ -152,13 +154,14 @@ impl Ingress {
         let bits = 8 * (arrival.bytes.len() as u128 + u128::from(self.params.overhead_bytes));
         let line_bps = u128::from(self.params.line_bps);
         let begun = if is_behind { self.line_free } else { u128::from(now) * line_bps };
-        self.line_free = begun + bits * u128::from(self.wires.clock_hz);
-        self.line_free += u128::from(self.params.descriptor_cycles) * line_bps;
+        let takes = bits * u128::from(self.wires.clock_hz) + u128::from(self.params.descriptor_cycles) * line_bps;
+        self.line_free = begun + takes;
+        self.line_busy += takes;
         let n = n_flits(arrival.bytes.len(), self.wires.flit_bytes);
         let has_room = self.params.when_full == WhenFull::Stall
             || self.wires.sender.waiting(now) + n <= self.params.buffer_flits as usize;
         match self.wires.entry.message(now, self.wires.node.0, arrival, verdict) {
-            Ok(message) if has_room => self.wires.sender.push(now + Cycle::from(self.params.rmt_cycles), message),
+            Ok(message) if has_room => self.wires.sender.push(now, now + Cycle::from(self.params.rmt_cycles), message),
             Ok(message) => self.drop(now, message, DropReason::IngressBuffer),
             Err(message) => self.drop(now, message, DropReason::Rmt),
         }
@@ -191,6 +194,15 @@ impl Component for Ingress {
         counters.add("packets", self.packets.total());
         counters.add("bytes", self.bytes.total());
         counters.add("stalled_cycles", self.stalled_cycles.total());
+        let IngressParams { line_bps, buffer_flits, .. } = self.params;
+        counters.busy(
+            "line_cycles",
+            line_cycles(counters.now(), line_bps, self.line_busy, self.line_free),
+            1,
+            &format!("the line in: {} Gbit/s", line_bps as f64 / 1e9),
+        );
+        let buffered = self.wires.sender.buffered(counters.now());
+        counters.held("buffered_flit_cycles", &buffered, buffer_flits.into(), "the buffer behind the RMT pipeline");
         self.drops.counters(counters, "drops.", "");
         self.wires.entry.counters(counters);
     }

@@ -311,9 +311,11 @@ fn a_chain_is_pushed_from_unit_to_unit() {
             engine 4.packets 1
             engine 4.service_cycles 20
             unit 4.taken 1
+            unit 4.held_packet_cycles 24
             engine 6.packets 1
             engine 6.service_cycles 20
             unit 6.taken 1
+            unit 6.held_packet_cycles 24
             crossbar.flits[0] 3
             crossbar.flits[1] 3
             crossbar.flits[4] 3
@@ -322,6 +324,8 @@ fn a_chain_is_pushed_from_unit_to_unit() {
             scheduler.scheduled 1
             scheduler.waited_cycles 4
             scheduler.pushes_planned 1
+            scheduler.buffered_packet_cycles 16
+            scheduler.pifo_cycles[0] 2
             scheduler.credits[0] 2
             scheduler.credits[1] 2
             scheduler.credits[2] 2
@@ -342,9 +346,11 @@ fn without_push_a_chain_goes_through_the_scheduler() {
             engine 4.packets 1
             engine 4.service_cycles 20
             unit 4.taken 1
+            unit 4.held_packet_cycles 24
             engine 6.packets 1
             engine 6.service_cycles 20
             unit 6.taken 1
+            unit 6.held_packet_cycles 24
             crossbar.flits[0] 6
             crossbar.flits[1] 3
             crossbar.flits[4] 3
@@ -352,6 +358,8 @@ fn without_push_a_chain_goes_through_the_scheduler() {
             scheduler.entered 2
             scheduler.scheduled 2
             scheduler.waited_cycles 8
+            scheduler.buffered_packet_cycles 32
+            scheduler.pifo_cycles[0] 4
             scheduler.credits[0] 2
             scheduler.credits[1] 2
             scheduler.credits[2] 2

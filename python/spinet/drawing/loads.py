@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _ELSEWHERE = {
     "cluster.hpus": "cluster.cores",
     "cluster.l1_busiest_bank_cycles": "cluster.l1",
+    "cluster.l1_packet_byte_cycles": "cluster.l1",
     "cluster.dma_beats": "cluster.dma",
     "cluster.icache_misses": "cluster.icache",
     "cluster.task_fifo_cycles": "cluster.tasks",

@@ -4,7 +4,7 @@ use crate::drops::{ClassDropCounts, DropReason};
 use crate::protocol::{Flit, Message, NodeId, PacketStep};
 use crate::scheduler::buffer::Bank;
 use crate::world::SharedOutlet;
-use kernel::trace::Counter;
+use kernel::trace::{Counter, Level};
 use kernel::{CounterList, Cycle, Ports, Rx};
 
 /// Limits of an [`Intake`].
@@ -32,6 +32,7 @@ pub(super) struct Intake {
     /// Occupied flits, and the capacity.
     used: usize,
     n_flits: usize,
+    buffered: Level,
     outlet: SharedOutlet,
     entered: Counter,
     drops: ClassDropCounts,
@@ -54,6 +55,7 @@ impl Intake {
             bank: Bank::new(n_flits),
             used: 0,
             n_flits,
+            buffered: Level::default(),
             outlet,
             entered: Counter::default(),
             drops: ClassDropCounts::new(
@@ -107,6 +109,7 @@ impl Intake {
             message.descriptor.trail.mark(now, PacketStep::Queued, node);
             self.entered.add(1);
             self.used += n;
+            self.buffered.set(now, self.used as u64);
             return Some(self.bank.begin(message, now));
         };
         self.drops.add(reason, class);
@@ -124,7 +127,10 @@ impl Intake {
         let mut flit = self.bank.read(place);
         match &mut flit {
             Flit::Head(message) => message.descriptor.trail.mark(now, PacketStep::Scheduled, self.limits.node),
-            _ => self.used -= 1,
+            _ => {
+                self.used -= 1;
+                self.buffered.set(now, self.used as u64);
+            }
         }
         flit
     }
@@ -137,6 +143,8 @@ impl Intake {
     /// Names the counters.
     pub fn counters(&self, counters: &mut CounterList) {
         counters.add("entered", self.entered.total());
+        let units = self.n_flits as u64;
+        counters.held("buffered_flit_cycles", &self.buffered, units, "the buffer for packets that wait");
         self.drops.counters(counters);
     }
 }

@@ -143,7 +143,7 @@ impl Transmit {
             let Held { first, flits, arrival, verdict } = self.held.pop_front().expect("one waits");
             self.requested_flits -= flits;
             match self.wires.entry.message(first, self.wires.node, arrival, verdict) {
-                Ok(message) => self.wires.sender.push(now, message),
+                Ok(message) => self.wires.sender.push(now, now, message),
                 Err(message) => self.drop(now, *message, DropReason::NoExit),
             }
         }

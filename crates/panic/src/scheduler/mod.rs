@@ -24,7 +24,7 @@ use buffer::Bank;
 use credits::Credits;
 use crossing::Crossing;
 use drops::Drops;
-use kernel::trace::{Counter, EventKind, Tracer};
+use kernel::trace::{Counter, EventKind, Level, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
 
@@ -78,6 +78,7 @@ struct Block {
     services: Vec<usize>,
     /// Packets waiting for their push: first cycle, service and location.
     entering: VecDeque<(Cycle, usize, BufferCell)>,
+    pushed: Counter,
 }
 
 /// The central scheduler.
@@ -111,6 +112,8 @@ pub struct Scheduler {
     scheduled: Counter,
     waited_cycles: Counter,
     pushes_planned: Counter,
+    /// Packets in the buffer.
+    buffered: Level,
     drops: Drops,
     outlet: Option<SharedOutlet>,
     /// Entries that receive bank notes, and which banks are short of cells.
@@ -141,6 +144,7 @@ impl Scheduler {
         let block = |block: usize| Block {
             services: (block..n_services).step_by(n_blocks).rev().collect(),
             entering: VecDeque::new(),
+            pushed: Counter::default(),
         };
         let port = |wires| Port {
             wires,
@@ -161,6 +165,7 @@ impl Scheduler {
             scheduled: Counter::default(),
             waited_cycles: Counter::default(),
             pushes_planned: Counter::default(),
+            buffered: Level::default(),
             drops: Drops::new(params.n_classes),
             outlet: None,
             bank_notes: Vec::new(),
@@ -191,6 +196,11 @@ impl Scheduler {
     pub fn with_policy(mut self, service: usize, policy: Box<dyn Policy>) -> Scheduler {
         self.queues[service] = LogicalPifo::new(policy, self.params.n_classes);
         self
+    }
+
+    /// Cells of all banks.
+    fn n_cells(&self) -> u64 {
+        self.ports.len() as u64 * u64::from(self.params.buffer.cells)
     }
 
     fn take_notes(&mut self, now: Cycle) {
@@ -327,6 +337,7 @@ impl Scheduler {
             return Some(from.max(now).next_multiple_of(push_cycles));
         }
         let (_, service, place) = entering.pop_front().expect("a packet must be waiting");
+        self.blocks[block].pushed.add(1);
         let few = self.params.dropping.free_cells as usize;
         let are_few = match &self.cells {
             Some(cells) => cells.are_few(now),
@@ -417,6 +428,8 @@ impl Component for Scheduler {
             next = [next, send].into_iter().flatten().min();
         }
         self.send_bank_notes();
+        let n_free: usize = self.ports.iter().map(|port| port.bank.n_free()).sum();
+        self.buffered.set(now, self.n_cells() - n_free as u64);
         match next {
             Some(next) if !is_active && next > now + 1 => Activity::Until(next),
             _ if is_active || next.is_some() => Activity::Busy,
@@ -439,6 +452,17 @@ impl Component for Scheduler {
         counters.add("scheduled", self.scheduled.total());
         counters.add("waited_cycles", self.waited_cycles.total());
         counters.add("pushes_planned", self.pushes_planned.total());
+        counters.held(
+            "buffered_packet_cycles",
+            &self.buffered,
+            self.n_cells(),
+            "packets in the packet buffer: its cells",
+        );
+        let push_cycles = u64::from(self.params.pifo.push_cycles);
+        for (i, block) in self.blocks.iter().enumerate() {
+            let limit = format!("PIFO block {i}: a packet each {push_cycles} cycles");
+            counters.busy(&format!("pifo_cycles[{i}]"), block.pushed.total() * push_cycles, 1, &limit);
+        }
         self.credits.held().enumerate().for_each(|(i, held)| counters.add(&format!("credits[{i}]"), held));
         self.drops.counters(counters);
     }

@@ -191,6 +191,8 @@ fn the_most_urgent_goes_first_and_detours_are_more_urgent() {
             it.detours 1
             it.scheduled 5
             it.waited_cycles 315
+            it.buffered_packet_cycles 345
+            it.pifo_cycles[0] 10
             it.credits[0] 2
             it.credits[1] 2"#]],
     );
@@ -221,7 +223,9 @@ fn the_last_service_goes_first() {
             102  event packet_scheduled id=0x7 node=0x4 waited=0x59
             it.entered 8
             it.scheduled 8
-            it.waited_cycles 192"#]],
+            it.waited_cycles 192
+            it.buffered_packet_cycles 240
+            it.pifo_cycles[0] 16"#]],
     );
 }
 
@@ -251,6 +255,8 @@ fn at_the_threshold_the_least_urgent_is_dropped() {
             it.entered 7
             it.scheduled 5
             it.waited_cycles 311
+            it.buffered_packet_cycles 351
+            it.pifo_cycles[0] 14
             it.credits[0] 2
             it.credits[1] 2
             it.drops.entries[0] 1
@@ -291,6 +297,8 @@ fn a_shortage_of_cells_in_both_banks_drops_too() {
             it.entered 8
             it.scheduled 6
             it.waited_cycles 224
+            it.buffered_packet_cycles 278
+            it.pifo_cycles[0] 16
             it.credits[0] 2
             it.credits[1] 2
             it.drops.cells[0] 2"#]],
@@ -321,6 +329,8 @@ fn a_full_bank_drops_packets_for_an_arriving_one() {
             it.entered 5
             it.scheduled 4
             it.waited_cycles 59
+            it.buffered_packet_cycles 96
+            it.pifo_cycles[0] 10
             it.credits[0] 1
             it.credits[1] 2
             it.credits[2] 1
@@ -358,6 +368,8 @@ fn a_full_bank_drops_only_its_own_packets() {
             it.entered 6
             it.scheduled 5
             it.waited_cycles 185
+            it.buffered_packet_cycles 245
+            it.pifo_cycles[0] 12
             it.credits[0] 2
             it.credits[1] 2
             it.drops.cells[0] 1"#]],
@@ -379,6 +391,8 @@ fn packets_that_cannot_be_scheduled_are_counted() {
             it.entered 1
             it.scheduled 1
             it.waited_cycles 4
+            it.buffered_packet_cycles 33
+            it.pifo_cycles[0] 2
             it.credits[0] 1
             it.credits[1] 2
             it.credits[2] 2
@@ -408,6 +422,8 @@ fn a_flow_with_affinity_stays_on_its_unit() {
             it.entered 4
             it.scheduled 4
             it.waited_cycles 196
+            it.buffered_packet_cycles 220
+            it.pifo_cycles[0] 8
             it.credits[0] 1
             it.credits[2] 2"#]],
     );
@@ -432,6 +448,8 @@ fn a_leaky_bucket_delays_packets_even_if_units_have_credit() {
             it.entered 3
             it.scheduled 3
             it.waited_cycles 106
+            it.buffered_packet_cycles 126
+            it.pifo_cycles[0] 6
             it.credits[1] 1
             it.credits[2] 2"#]],
     );

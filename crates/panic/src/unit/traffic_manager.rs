@@ -1,7 +1,7 @@
 //! The traffic manager of a unit, with its local credits (4.4).
 
 use crate::protocol::{CreditNote, Flit, Leg, PacketStep, n_flits};
-use kernel::trace::Counter;
+use kernel::trace::{Counter, Level};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
 
@@ -57,6 +57,7 @@ pub struct TrafficManager {
     wires: TrafficManagerWiring,
     /// Packets accepted that have not left.
     n_held: u32,
+    held: Level,
     receiving: Receiving,
     /// True while a packet is being sent and its tail has not left.
     is_sending: bool,
@@ -82,6 +83,7 @@ impl TrafficManager {
             params,
             wires,
             n_held: 0,
+            held: Level::default(),
             receiving: Receiving::Nothing,
             is_sending: false,
             run_end: 0,
@@ -222,8 +224,10 @@ impl Component for TrafficManager {
     fn tick(&mut self, now: Cycle) -> Activity {
         // A flit that leaves makes room for one that arrives in the same cycle, as with the RTL's credits.
         let next = self.send(now);
+        let has_received = self.receive(now);
+        self.held.set(now, self.n_held.into());
         match next {
-            _ if self.receive(now) => Activity::Busy,
+            _ if has_received => Activity::Busy,
             Some(next) if next > now + 1 => Activity::Until(next),
             Some(_) => Activity::Busy,
             None => Activity::Idle,
@@ -243,6 +247,8 @@ impl Component for TrafficManager {
     fn counters(&self, counters: &mut CounterList) {
         counters.add("taken", self.taken.total());
         counters.add("detours", self.detours.total());
+        let limit = "packets in the unit: its credits";
+        counters.held("held_packet_cycles", &self.held, self.params.credits.into(), limit);
     }
 }
 

@@ -213,7 +213,7 @@ impl Drivers {
                 // The FIFO shows room a cycle later.
                 trace.emit(&HPU_IDLE, now + 1, &[core as u64]);
             }
-            scheduler.packet_freed(&done);
+            scheduler.packet_freed(now, &done);
             let values = [done.feedback.packet.0, done.stage as u64, core as u64];
             trace.emit(&TASK_DONE, now, &values);
             self.feedbacks.send(done.feedback);

@@ -338,6 +338,8 @@ impl Component for Cluster {
         counters.busy("icache_misses", self.fetch.line_misses.total(), 1, limit);
         let depth = self.scheduler.depth();
         counters.held("task_fifo_cycles", self.scheduler.level(), depth, "the cluster's tasks that no HPU has taken");
+        let (room, booked) = self.scheduler.packet_room();
+        counters.held("l1_packet_byte_cycles", booked, room, "room for packets in L1: its bytes");
         counters.add("dma_bytes", dma_bytes);
         counters.busy("dma_beats", dma_bytes.div_ceil(BEAT_BYTES.into()), 1, "the cluster's DMA: 64 bytes a cycle");
         counters.add("dma_faults", dma_faults);

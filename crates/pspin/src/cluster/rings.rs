@@ -108,6 +108,16 @@ impl PacketRings {
         PacketRings { rings: (0..params.packet_buffer_rings).map(|_| ring()).collect(), ring_bytes }
     }
 
+    /// Bytes of all slots.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.ring_bytes) * self.rings.len() as u64
+    }
+
+    /// Bytes of the booked slots.
+    pub fn booked_bytes(&self) -> u64 {
+        self.rings.iter().map(|ring| u64::from(ring.n_booked) * u64::from(SLOT_BYTES)).sum()
+    }
+
     /// Returns true if one of the rings has room for a packet of this size.
     pub fn has_room(&self, bytes: u32) -> bool {
         let slots = bytes.div_ceil(SLOT_BYTES);

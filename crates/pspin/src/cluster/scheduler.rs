@@ -25,6 +25,8 @@ pub struct Scheduler {
     packet_buffer: u32,
     depth: usize,
     rings: PacketRings,
+    /// Booked bytes of the rings over time.
+    booked: Level,
     /// Accepted tasks, in order, and their number over time.
     fifo: VecDeque<HpuTask>,
     level: Level,
@@ -47,6 +49,7 @@ impl Scheduler {
             packet_buffer: map::L1_BASE + cluster * map::L1_STRIDE + params.cluster.packet_buffer_offset,
             depth: params.cluster.task_fifo as usize,
             rings: PacketRings::new(&params.cluster, params.rtl_mistakes.l1_gaps_misbooked),
+            booked: Level::default(),
             fifo: VecDeque::new(),
             level: Level::default(),
             waits_for_dma: false,
@@ -67,10 +70,16 @@ impl Scheduler {
         &self.level
     }
 
+    /// Bytes for packets in L1, and those that packets had over time.
+    pub fn packet_room(&self) -> (u64, &Level) {
+        (self.rings.bytes(), &self.booked)
+    }
+
     /// The feedback of a task leaves. Frees the packet's room in L1.
-    pub fn packet_freed(&mut self, done: &Done) {
+    pub fn packet_freed(&mut self, now: Cycle, done: &Done) {
         if done.feedback.pkt_size > 0 {
             self.rings.free(done.pkt_ptr - self.packet_buffer, done.feedback.pkt_size);
+            self.booked.set(now, self.rings.booked_bytes());
         }
     }
 
@@ -134,6 +143,7 @@ impl Scheduler {
         if self.may_accept(now) {
             let task = self.tasks.take().expect("just seen");
             let offset = self.rings.book(task.pkt_size).expect("there is room");
+            self.booked.set(now, self.rings.booked_bytes());
             trace.emit(&TASK_ACCEPTED, now, &[task.packet.0, task.stage as u64]);
             self.waits_for_dma = task.pkt_size > 0;
             self.accepted_at = now;

@@ -57,7 +57,7 @@ kernel::words! {
 /// All causes.
 pub static CAUSES: LazyLock<Vec<Cause>> = LazyLock::new(|| {
     let resource = |why: Why| match why {
-        Why::EngineBusy | Why::Service => "{name}[{1}].*",
+        Why::EngineBusy | Why::Service => "{name}[{1}].engine.*",
         Why::Queueing => "{name}[*].*",
         Why::Interconnect => "interconnect.flits[{0}]",
         _ => "",
