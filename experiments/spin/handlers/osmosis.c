@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernels of OSMOSIS's tenants, on packets of PsPIN's drivers (packets.h).
+ * The kernels of OSMOSIS's tenants, on packets of PsPIN's drivers (packets.h). They do the work of PsPIN's examples
+ * (aggregate_global, histogram_l1, reduce_l1, copy_to_host, copy_from_host, filtering), in code of our own.
  *
  * The kernels that work on every word use PULP's hardware loops and loads with post-increment, because PsPIN's examples
- * are compiled for them (rv32imacxpulpv2). The sources of the published kernels are not used, so the number of instructions
- * outside the loops differs.
+ * are compiled for them (rv32imacxpulpv2). PULP's compiler was not available, so the number of instructions outside the
+ * loops differs.
  *
  * Transfers block: a handler waits for each before it starts the next. Their number and size are the first two words
  * behind the headers of the packet.
@@ -14,6 +15,7 @@
 #include <spin_xpulp.h>
 
 #define TABLE_WORDS (262144u / 4) /* the published table of 1 MiB, divided by four tenants */
+#define KEY_BYTES 8
 
 typedef struct {
     pkt_hdr_t headers;
@@ -26,25 +28,38 @@ static uint32_t n_words(const task_t *task)
     return (packet->headers.ip_hdr.length - sizeof(pkt_hdr_t)) / sizeof(uint32_t);
 }
 
+/* The words behind the headers, whose length the IP header has. */
+static const uint32_t *words(const task_t *task)
+{
+    const uint8_t *packet = task->pkt_mem;
+    return (const uint32_t *)(packet + ((const packet_t *)packet)->headers.ip_hdr.ihl * 4 + sizeof(udp_hdr_t));
+}
+
 static uint64_t host(const task_t *task) { return (uint64_t)task->host_mem_high << 32 | task->host_mem_low; }
 
-/* The sum of a packet's words, added once to a word of the cluster's scratchpad. */
+/*
+ * The sum of a packet's words, then an atomic on the word of the task that has the address of the cluster's scratchpad.
+ * The published kernel takes these addresses, which are registers of the HPU driver, for its memory: the driver ignores
+ * the sum.
+ */
 __handler__ void aggregate_ph(handler_args_t *args)
 {
     const task_t *task = args->task;
-    const uint32_t *at = ((const packet_t *)task->pkt_mem)->words;
+    const uint32_t *at = words(task);
     uint32_t sum = 0, word, n = n_words(task);
-    if (n == 0) {
-        return;
+    if (n != 0) {
+        __asm__ volatile(SPIN_LOOP("%[n]", 2, SPIN_LW_POST("%[word]", "4", "%[at]") "add %[sum], %[sum], %[word]\n")
+                         : [sum] "+r"(sum), [at] "+r"(at), [word] "=&r"(word)
+                         : [n] "r"(n)
+                         : "memory");
     }
-    __asm__ volatile(SPIN_LOOP("%[n]", 2, SPIN_LW_POST("%[word]", "4", "%[at]") "add %[sum], %[sum], %[word]\n")
-                     : [sum] "+r"(sum), [at] "+r"(at), [word] "=&r"(word)
-                     : [n] "r"(n)
-                     : "memory");
-    amo_add((volatile int32_t *)task->scratchpad[args->cluster_id], (int32_t)sum);
+    amo_add((volatile int32_t *)&task->scratchpad[args->cluster_id], (int32_t)sum);
 }
 
-/* Counts each word in a table in the cluster's scratchpad; words are below 1,024. */
+/*
+ * Counts each word in a table in the cluster's scratchpad; words are below 1,024. The published kernel does not count
+ * the last word.
+ */
 __handler__ void histogram_ph(handler_args_t *args)
 {
     const task_t *task = args->task;
@@ -56,7 +71,7 @@ __handler__ void histogram_ph(handler_args_t *args)
 __handler__ void reduce_ph(handler_args_t *args)
 {
     const task_t *task = args->task;
-    const uint32_t *at = ((const packet_t *)task->pkt_mem)->words;
+    const uint32_t *at = words(task);
     uint8_t *to = task->scratchpad[args->cluster_id];
     uint32_t word, n = n_words(task);
     if (n == 0) {
@@ -77,7 +92,7 @@ __handler__ void copy_to_host_ph(handler_args_t *args)
     const task_t *task = args->task;
     const packet_t *packet = task->pkt_mem;
     spin_cmd_t copied;
-    spin_dma_to_host(host(task), (uintptr_t)packet, packet->headers.ip_hdr.length, false, &copied);
+    spin_dma_to_host(host(task), (uintptr_t)packet, packet->headers.ip_hdr.length, true, &copied);
     spin_cmd_wait(copied);
 }
 
@@ -87,14 +102,15 @@ __handler__ void copy_from_host_ph(handler_args_t *args)
 {
     const task_t *task = args->task;
     packet_t *packet = task->pkt_mem;
+    udp_hdr_t *udp = (udp_hdr_t *)((uint8_t *)packet + packet->headers.ip_hdr.ihl * 4);
     uint32_t n_bytes = packet->headers.ip_hdr.length, source = packet->headers.ip_hdr.source_id;
-    uint16_t port = packet->headers.udp_hdr.src_port;
+    uint16_t port = udp->src_port;
     spin_cmd_t copied, sent;
     packet->headers.ip_hdr.source_id = packet->headers.ip_hdr.dest_id;
     packet->headers.ip_hdr.dest_id = source;
-    packet->headers.udp_hdr.src_port = packet->headers.udp_hdr.dst_port;
-    packet->headers.udp_hdr.dst_port = port;
-    spin_dma_from_host(host(task), (uintptr_t)packet, n_bytes, false, &copied);
+    udp->src_port = udp->dst_port;
+    udp->dst_port = port;
+    spin_dma_from_host(host(task), (uintptr_t)packet, n_bytes, true, &copied);
     spin_cmd_wait(copied);
     spin_send_packet(packet, n_bytes, &sent);
 }
@@ -123,19 +139,22 @@ __handler__ void spinner_ph(handler_args_t *args)
     }
 }
 
-/* One at a time (Bob Jenkins, Dr. Dobb's Journal, September 1997). */
-static uint32_t hash(const uint8_t *bytes, uint32_t n)
+/*
+ * Bob Jenkins's hash of 1996 for a key of 8 bytes (Dr. Dobb's Journal, September 1997); the seed is the published one.
+ * The key is read byte by byte, as gcc compiles such sums; our compiler would make two words of it.
+ */
+static uint32_t hash(const volatile uint8_t *key)
 {
-    uint32_t hash = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        hash += bytes[i];
-        hash += hash << 10;
-        hash ^= hash >> 6;
+    uint32_t a = 0x9e3779b9, b = a, c = 0xfeedbeef + KEY_BYTES;
+    a += key[0] + ((uint32_t)key[1] << 8) + ((uint32_t)key[2] << 16) + ((uint32_t)key[3] << 24);
+    b += key[4] + ((uint32_t)key[5] << 8) + ((uint32_t)key[6] << 16) + ((uint32_t)key[7] << 24);
+    static const uint8_t shifts[3][3] = {{13, 8, 13}, {12, 16, 5}, {3, 10, 15}};
+    for (uint32_t i = 0; i < 3; i++) {
+        a = (a - b - c) ^ c >> shifts[i][0];
+        b = (b - c - a) ^ a << shifts[i][1];
+        c = (c - a - b) ^ b >> shifts[i][2];
     }
-    hash += hash << 3;
-    hash ^= hash >> 11;
-    hash += hash << 15;
-    return hash;
+    return c;
 }
 
 /* Looks up the first 8 bytes in a table in L2, writes the result into the packet in L2, and writes that packet to the host. */
@@ -143,7 +162,7 @@ __handler__ void filtering_ph(handler_args_t *args)
 {
     const task_t *task = args->task;
     const uint32_t *table = task->handler_mem;
-    *(volatile uint32_t *)task->l2_pkt_mem = table[hash(task->pkt_mem, 8) % TABLE_WORDS];
+    *(volatile uint32_t *)task->l2_pkt_mem = table[hash(task->pkt_mem) % TABLE_WORDS];
     spin_cmd_t copied;
     spin_dma_to_host(host(task), (uintptr_t)task->l2_pkt_mem, task->pkt_mem_size, false, &copied);
 }
