@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """ICMP echo: cycles of the handler and of its checksum.
 
-`bytes` reads the message byte by byte, as FPsPIN did in 2023. `halves` reads 16 bits at a time, as FPsPIN did in 2024,
-when its authors recorded no cycles. `host` lets the host compute the checksum. Everything else is as in
-`fpspin/udp_cycles`. The program for `bytes` is the same algorithm from another source and compiler, so its slope may
-differ by a few instructions for each two bytes.
+`swapped` turns each 16 bits of the message into the host's order and adds the carry immediately, as FPsPIN did in 2023.
+`halves` adds them as they are, as FPsPIN did in 2024, when its authors recorded no cycles. `host` lets the host compute
+the checksum. Everything else is as in `fpspin/udp_cycles`. Measurements of 2023 are repeated with the L2 of 2023, whose
+SRAM took two cycles instead of one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TITLE = "ICMP echo: cycles of the handler"
 SOURCE = f"{PAPER}; KireinaHoro/pspin 201c3d1, examples/icmp_ping/data"
 WAYS = {
-    "bytes": "HPU, byte by byte",
+    "swapped": "HPU, 16 bits at a time, swapped",
     "halves": "HPU, 16 bits at a time",
     "host": "host, without its time",
 }
@@ -39,20 +39,18 @@ def points() -> list[Point]:
 
 def measure(*, size: int, way: str) -> dict[str, float]:
     """Cycles of the handler and of its visit to the host, and nanoseconds in the card."""
-    return echo("icmp", size, on_host=way == "host", halves=way == "halves")
+    return echo("icmp", size, on_host=way == "host", halves=way == "halves", year=2024 if way == "halves" else 2023)
 
 
 def claims(results: Results) -> Iterator[Claim]:
     """Slopes."""
     theirs = [float(echoes("icmp", 2023, "fpspin")[size]["handler_cycles"]) for size in SIZES]
     wanted = slope(list(SIZES), theirs)
-    found = slope(list(SIZES), [results.value(f"{size} B, bytes", "handler") for size in SIZES])
+    found = slope(list(SIZES), [results.value(f"{size} B, swapped", "handler") for size in SIZES])
     yield Claim(
-        text=f"A byte of the message costs {wanted:.2f} cycles, read byte by byte (within 10 %)",
+        text=f"A byte of the message costs {wanted:.2f} cycles, if halves are swapped (within 10 %)",
         holds=abs(found - wanted) <= 0.1 * wanted,
         found=f"{found:.2f} cycles",
-        miss="zig's clang adds the carry in four instructions without a branch: 13 instructions for each two bytes. "
-        "With Debian's riscv64-unknown-elf-gcc 12.2, the same source takes 6.28 cycles a byte.",
     )
     trips = [float(echoes("icmp", 2024, "fpspin")[size]["rtt_median_us"]) for size in SIZES]
     found = slope(list(SIZES), [results.value(f"{size} B, halves", "handler") for size in SIZES])

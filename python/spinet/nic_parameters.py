@@ -135,12 +135,16 @@ class L2Params(Params):
     """Maximum reads and maximum writes in flight at the atomics unit of handler memory. Allowed: 1 to 64."""
     packet_load_cycles: int = 2
     """SRAM cycles of a core's load from packet memory. Allowed: 0 to 1000."""
-    store_cycles: int = 3
-    """SRAM cycles of a core's store to L2, until its response. Allowed: 0 to 1000."""
+    packet_store_cycles: int = 3
+    """SRAM cycles of a core's store to packet memory, until its response. Allowed: 0 to 1000."""
     packet_amo_cycles: int = 9
     """SRAM cycles of a core's atomic operation on packet memory. Allowed: 0 to 1000."""
     handler_read_cycles: int = 3
     """Cycles from the atomics unit to the SRAM of handler memory and back. Allowed: 1 to 1000."""
+    handler_load_cycles: int = 0
+    """Cycles that a load of handler memory needs in addition, from the atomics unit on. Allowed: 0 to 1000."""
+    handler_store_cycles: int = 3
+    """Cycles of a core's store to handler memory, until its response. Allowed: 0 to 1000."""
     amo_response_cycles: int = 6
     """Cycles from the data of an atomic operation to its response. Allowed: 0 to 1000."""
     amo_write_cycles: int = 7

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -182,3 +183,47 @@ def test_host_reads_begin_at_multiples_of_a_beat(tmp_path: Path) -> None:
     for offset, faults in ((64, 0), (72, 1)):
         result = spinet.run(program=source, nic="fpspin", defines={"OFFSET": offset}, traffic="udp:size=64,count=1")
         assert result.summary["output"]["command_faults"] == faults
+
+
+# Load, store and atomic addition: cycles from one to the next, measured on FPsPIN's RTL (f5feca1, Verilator).
+ACCESSES = {"handler": (28, 30, 37), "packet": (25, 27, 28), "other": (22, 23, 24)}
+
+COUNT_ACCESSES = """
+#include <handler.h>
+#include <spin_time.h>
+#define TIMED(at, access) \\
+    start = spin_now32(); \\
+    __asm__ volatile(access access access access "" ::"r"(address) : "t1", "memory"); \\
+    out[at] = spin_now32() - start;
+__handler__ void count_ph(handler_args_t *args)
+{
+    uint32_t start, address = 0;
+    uint32_t places[] = {(uint32_t)args->task->handler_mem + 512, (uint32_t)args->task->l2_pkt_mem, 0x10420000};
+    volatile uint32_t *out = args->task->handler_mem;
+    for (int warm = 0; warm < 2; warm++) {
+        for (int place = 0; place < 3; place++, out += 3) {
+            address = places[place];
+            TIMED(0, "lw t1, 0(%0)\\n")
+            TIMED(1, "sw zero, 0(%0)\\n")
+            TIMED(2, "amoadd.w t1, zero, (%0)\\n")
+        }
+        out -= 9;
+    }
+    TIMED(9, "")
+}
+"""
+
+
+def test_accesses_of_a_core_take_the_cycles_of_the_rtl(tmp_path: Path) -> None:
+    source = tmp_path / "count.c"
+    source.write_text(COUNT_ACCESSES)
+    machine = spinet.Machine(nic="fpspin")
+    tenant = machine.tenant("counting")
+    memory = tenant.allocate(4096)
+    tenant.context(program=tenant.load(source), memory=memory).install(rule_set=host.UDP)
+    machine.send([host.udp(bytes(64), port=7)])  # the first packet goes to cluster 0
+    machine.run(until="2 ms")
+    *cycles, nothing = struct.unpack("<10I", memory.read(offset=0, size=40))
+    # Fetching the next line of instructions may add a cycle.
+    taken = [(each - nothing) // 4 for each in cycles]
+    assert taken == [each for place in ACCESSES.values() for each in place]

@@ -141,12 +141,16 @@ pub struct L2Params {
     pub atomics_depth: u32,
     /// SRAM cycles of a core's load from packet memory.
     pub packet_load_cycles: u32,
-    /// SRAM cycles of a core's store to L2, until its response.
-    pub store_cycles: u32,
+    /// SRAM cycles of a core's store to packet memory, until its response.
+    pub packet_store_cycles: u32,
     /// SRAM cycles of a core's atomic operation on packet memory.
     pub packet_amo_cycles: u32,
     /// Cycles from the atomics unit to the SRAM of handler memory and back.
     pub handler_read_cycles: u32,
+    /// Cycles that a load of handler memory needs in addition, from the atomics unit on.
+    pub handler_load_cycles: u32,
+    /// Cycles of a core's store to handler memory, until its response.
+    pub handler_store_cycles: u32,
     /// Cycles from the data of an atomic operation to its response.
     pub amo_response_cycles: u32,
     /// Cycles from the data of an atomic operation until the unit accepts the next one.
@@ -469,9 +473,11 @@ impl L2Params {
         power_of_two("program_bytes", self.program_bytes, 0x1000, 0x10_0000)?;
         within("atomics_depth", self.atomics_depth, 1, 64)?;
         within("packet_load_cycles", self.packet_load_cycles, 0, MAX_LATENCY)?;
-        within("store_cycles", self.store_cycles, 0, MAX_LATENCY)?;
+        within("packet_store_cycles", self.packet_store_cycles, 0, MAX_LATENCY)?;
         within("packet_amo_cycles", self.packet_amo_cycles, 0, MAX_LATENCY)?;
         within("handler_read_cycles", self.handler_read_cycles, 1, MAX_LATENCY)?;
+        within("handler_load_cycles", self.handler_load_cycles, 0, MAX_LATENCY)?;
+        within("handler_store_cycles", self.handler_store_cycles, 0, MAX_LATENCY)?;
         within("amo_response_cycles", self.amo_response_cycles, 0, MAX_LATENCY)?;
         within("amo_write_cycles", self.amo_write_cycles, 1, MAX_LATENCY)
     }

@@ -50,6 +50,12 @@ static inline uint64_t fpspin_host(const handler_args_t *args)
     return (uint64_t)args->task->host_mem_high << 32 | args->task->host_mem_low;
 }
 
+/* Returns true if the host has given the context memory with a page for each HPU. */
+static inline bool fpspin_has_host(const handler_args_t *args)
+{
+    return fpspin_host(args) != 0 && args->task->host_mem_size >= FPSPIN_HPUS * FPSPIN_PAGE;
+}
+
 static inline uint64_t fpspin_page(const handler_args_t *args)
 {
     return fpspin_host(args) + args->hpu_gid * FPSPIN_PAGE;

@@ -23,14 +23,16 @@ __handler__ void udp_echo_ph(handler_args_t *args)
 
     task_t *task = args->task;
     headers_t *headers = (headers_t *)task->pkt_mem;
-    uint32_t size = task->pkt_mem_size;
+    uint16_t size = (uint16_t)task->pkt_mem_size;
     spin_eth_swap(&headers->eth);
     spin_ipv4_swap(&headers->ip);
     spin_udp_swap(&headers->udp);
 #ifdef DO_HOST
-    uint32_t leaves = spin_now32();
-    size = fpspin_offload(args, headers, size);
-    fpspin_count(args, 1, spin_now32() - leaves);
+    if (fpspin_has_host(args)) {
+        uint32_t leaves = spin_now32();
+        size = (uint16_t)fpspin_offload(args, headers, size);
+        fpspin_count(args, 1, spin_now32() - leaves);
+    }
 #endif
     spin_cmd_t sent;
     spin_send_packet(headers, size, &sent);

@@ -32,6 +32,8 @@ pub(super) struct Filter {
     depth: usize,
     /// Cycles from when a read passes the filter until its data are back: register, SRAM, register.
     read_cycles: u64,
+    /// Cycles from a load's passing the filter on the way back until its data leaves.
+    load_cycles: u64,
     /// Cycles from the data of an atomic operation until the filter takes the next one: the result's write and its response.
     amo_write_cycles: u64,
     /// Cycles from the same data to the response to the core, which comes with that of the write.
@@ -57,6 +59,7 @@ impl Filter {
         Filter {
             depth: l2.atomics_depth as usize,
             read_cycles: l2.handler_read_cycles.into(),
+            load_cycles: l2.handler_load_cycles.into(),
             amo_write_cycles: l2.amo_write_cycles.into(),
             amo_response_cycles: l2.amo_response_cycles.into(),
             bursts: Vec::new(),
@@ -140,7 +143,7 @@ impl Filter {
             self.amo_over = now + self.amo_write_cycles;
             self.amo_cycles += self.amo_over - self.amo_since;
         }
-        Some((now + if is_amo { self.amo_response_cycles } else { 0 }, cluster, reply, is_amo))
+        Some((now + if is_amo { self.amo_response_cycles } else { self.load_cycles }, cluster, reply, is_amo))
     }
 
     /// The next cycle in which a reply may pass on the way back.
@@ -205,6 +208,18 @@ mod tests {
         }
         assert_eq!(requested, [0, 1, 2, 4, 6, 8, 9]);
         assert_eq!(back, [4, 6, 8, 9, 10, 12]);
+    }
+
+    #[test]
+    fn loads_and_atomic_operations_have_their_own_cycles_on_the_way_back() {
+        let mut l2 = crate::testing::params().l2;
+        (l2.handler_load_cycles, l2.amo_response_cycles) = (5, 9);
+        for (is_amo, leaves) in [(false, 13 + 5), (true, 13 + 9)] {
+            let mut filter = Filter::new(&l2);
+            filter.read(10, 0, PeReply { core: 0, value: 0 }, is_amo);
+            assert!(filter.back(12).is_none());
+            assert_eq!(filter.back(13).map(|(at, ..)| at), Some(leaves));
+        }
     }
 
     #[test]

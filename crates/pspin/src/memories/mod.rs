@@ -75,7 +75,8 @@ pub const LINE_REQUEST_CYCLES: u64 = 1;
 #[derive(Clone, Copy)]
 struct Timing {
     packet_load: u64,
-    store: u64,
+    packet_store: u64,
+    handler_store: u64,
     packet_amo: u64,
     remote_load: u64,
     remote_store: u64,
@@ -88,7 +89,8 @@ impl Timing {
     fn new(PspinParams { l2, interconnect, .. }: &PspinParams) -> Timing {
         Timing {
             packet_load: l2.packet_load_cycles.into(),
-            store: l2.store_cycles.into(),
+            packet_store: l2.packet_store_cycles.into(),
+            handler_store: l2.handler_store_cycles.into(),
             packet_amo: l2.packet_amo_cycles.into(),
             remote_load: interconnect.remote_load_cycles.into(),
             remote_store: interconnect.remote_store_cycles.into(),

@@ -278,7 +278,8 @@ impl Memories {
             PeOp::Store { value, mask } => {
                 self.memories[memory].set_word(addr, old & !mask | value & mask);
                 self.forget_reservations(addr..addr + 1);
-                self.singles.reply_at(now - 1 + self.timing.store, true, cluster, reply(0));
+                let cycles = if memory == PACKET { self.timing.packet_store } else { self.timing.handler_store };
+                self.singles.reply_at(now - 1 + cycles, true, cluster, reply(0));
             }
             PeOp::Load | PeOp::Amo { amo: Amo::LoadReserved, .. } if memory == PACKET => {
                 self.singles.answer_read(now + self.timing.packet_load, cluster, reply(old));
@@ -299,7 +300,7 @@ impl Memories {
                     self.forget_reservations(addr..addr + 1);
                 }
                 self.reservations[hart] = None;
-                self.singles.reply_at(now - 1 + self.timing.store, true, cluster, reply(u32::from(!holds)));
+                self.singles.reply_at(now - 1 + self.timing.handler_store, true, cluster, reply(u32::from(!holds)));
             }
             PeOp::Amo { amo, operand } => {
                 self.memories[memory].set_word(addr, amo.apply(old, operand));

@@ -222,8 +222,9 @@ pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
 
 fn set_latencies(params: &mut PspinParams, cycles: u32) {
     let l2 = &mut params.l2;
-    (l2.packet_load_cycles, l2.store_cycles, l2.packet_amo_cycles) = (cycles, cycles, cycles);
+    (l2.packet_load_cycles, l2.packet_store_cycles, l2.packet_amo_cycles) = (cycles, cycles, cycles);
     (l2.handler_read_cycles, l2.amo_response_cycles, l2.amo_write_cycles) = (cycles, cycles, cycles);
+    (l2.handler_load_cycles, l2.handler_store_cycles) = (cycles, cycles);
     params.interconnect = InterconnectParams {
         core_request_cycles: cycles,
         core_reply_cycles: cycles,
