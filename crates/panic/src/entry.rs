@@ -234,7 +234,8 @@ impl Sender {
 
     /// Notes the number of flits up to `now`, before it changes.
     fn note(&mut self, now: Cycle) {
-        self.buffered = self.buffered(now);
+        let last = now.min(self.run_end.max(self.noted + 1));
+        (self.noted + 1..=last).for_each(|at| self.buffered.set(at, self.waiting(at) as u64));
         self.noted = now;
     }
 

@@ -98,7 +98,7 @@ impl TrafficManager {
         if !self.wires.input.is_due(now) {
             return false;
         }
-        if self.receiving == Receiving::Nothing && !self.begin() {
+        if self.receiving == Receiving::Nothing && !self.begin(now) {
             return false;
         }
         if self.receiving == Receiving::Packet {
@@ -137,7 +137,7 @@ impl TrafficManager {
     }
 
     /// Accepts or refuses the next message and notifies the credit manager. Returns true if that was possible.
-    fn begin(&mut self) -> bool {
+    fn begin(&mut self, now: Cycle) -> bool {
         let (leg, n_flits) = match self.wires.input.peek().as_deref() {
             Some(Flit::Head(message)) => (message.leg, n_flits(message.data.len(), self.params.flit_bytes as usize)),
             _ => panic!("a message must begin with its descriptor"),
@@ -148,6 +148,7 @@ impl TrafficManager {
                 return false;
             }
             self.n_held += 1;
+            self.held.set(now, self.n_held.into());
             self.taken.add(1);
             self.receiving = Receiving::Packet;
             if leg == Leg::Pushed {
@@ -212,6 +213,7 @@ impl TrafficManager {
             Flit::Tail => {
                 self.is_sending = false;
                 self.n_held -= 1;
+                self.held.set(now, self.n_held.into());
                 self.wires.notes.send(CreditNote::Return);
             }
         }
@@ -224,10 +226,8 @@ impl Component for TrafficManager {
     fn tick(&mut self, now: Cycle) -> Activity {
         // A flit that leaves makes room for one that arrives in the same cycle, as with the RTL's credits.
         let next = self.send(now);
-        let has_received = self.receive(now);
-        self.held.set(now, self.n_held.into());
         match next {
-            _ if has_received => Activity::Busy,
+            _ if self.receive(now) => Activity::Busy,
             Some(next) if next > now + 1 => Activity::Until(next),
             Some(_) => Activity::Busy,
             None => Activity::Idle,
