@@ -117,6 +117,8 @@ class UsageError(InputError):
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
         self.hint = hint
+        if hint:
+            self.add_note(f"hint: {hint}")
 
 
 def whole(what: str, number: int, *, bits: int = 32, least: int = 0) -> int:

@@ -16,6 +16,7 @@ from spinet import (
     _programs,
     card_firmware,
     chains,
+    toolchain,
 )
 from spinet._core import UsageError
 from spinet._driving import InstructionTrace as InstructionTrace
@@ -302,6 +303,9 @@ def prepare(
         Errors name options of the command in place of keywords.
     """
     nic = given.get("nic")
+    if isinstance(experiment, str | Path) and Path(experiment).suffix in (*toolchain.SOURCES, ".elf"):
+        hint = f"pass it as program={str(experiment)!r}"
+        raise UsageError(f"{experiment} is a program, not an experiment", hint=hint)
     kind = _kinds.of(experiment, nic, has_chains=bool(given.get("chains")))
     subject = nic or ("the experiment" if isinstance(experiment, Mapping) else experiment) or _kinds.get(kind).example
     _kinds.check(kind, subject, given, options=options)

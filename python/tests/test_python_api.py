@@ -189,6 +189,9 @@ def test_an_experiment_can_be_a_mapping(tmp_path: Path) -> None:
         spinet.run(experiment={"progarm": PING_PONG})
     with pytest.raises(spinet.InputError, match="match belongs into the experiment"):
         spinet.run(experiment=said, match="udp")
+    with pytest.raises(spinet.InputError, match=r"pong\.c is a program, not an experiment") as program:
+        spinet.run("ping_pong.c", traffic="udp:count=1")
+    assert program.value.__notes__ == ["hint: pass it as program='ping_pong.c'"], "tracebacks show it"
     with pytest.raises(spinet.InputError, match="an experiment names its program itself"):
         spinet.run(experiment=said, program=PING_PONG)
 

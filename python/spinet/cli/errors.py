@@ -42,9 +42,7 @@ def report(error: BaseException) -> int:
     if isinstance(error, click.NoSuchOption):
         context = error.ctx
         known = [name for option in context.command.params for name in option.opts] if context else []
-        complain(
-            f"there is not an option {error.option_name}", hint=_near(error.option_name, known) or _usage_hint(error)
-        )
+        complain(f"there is no option {error.option_name}", hint=_near(error.option_name, known) or _usage_hint(error))
         return BAD_INPUT
     if isinstance(error, click.ClickException):
         complain(_lower_first(error.format_message().rstrip(".")), hint=_usage_hint(error))
