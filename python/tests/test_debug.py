@@ -146,7 +146,7 @@ def test_gdb_debugs_the_cores_of_panic(tmp_path: Path) -> None:
         PANIC,
         [
             "info threads",
-            "break swap.c:23",
+            "break swap.c:24",
             "continue",
             "print packet.size",
             "x/6xb packet.data",
@@ -159,7 +159,7 @@ def test_gdb_debugs_the_cores_of_panic(tmp_path: Path) -> None:
         folder=tmp_path,
     )
     assert re.search(r"1 +Thread 1.1 \(core\[0\]; .*\n +2 +Thread 1.2 \(core\[1\]; ", said), said
-    assert re.search(r"hit Breakpoint 1, panic_main \(\) at .*swap.c:23", said), said
+    assert re.search(r"hit Breakpoint 1, panic_main \(\) at .*swap.c:24", said), said
     assert "$1 = 128" in said
     assert re.search(r"0x80006000:(\t0x0[02]){5}\t0x01", said), "the packet in the unit, with its addresses swapped"
     assert re.search(r"a handler begins: core\[\d\]: packet 3, program", said), said
@@ -174,7 +174,7 @@ def test_gdb_continues_after_a_watchpoint_while_other_units_stop(tmp_path: Path)
     said, summary = gdb(
         arguments,
         [
-            "break swap.c:23",
+            "break swap.c:24",
             *["continue"] * 4,
             "watch *(int *)0x80006000",  # the packet in each unit
             *["continue"] * 8,

@@ -186,7 +186,7 @@ def test_packets_come_in_several_forms(source: Path) -> None:
     sent = [handler.process(form).sent for form in forms]  # type: ignore[arg-type]
     assert all(one == [udp(103), udp(103)[:60]] for one in sent)
     for wrong, text in (
-        ("0g", "no hexadecimal text"),
+        ("0g", "not hexadecimal text"),
         (5, "packet is 5"),
         (None, "packet is None"),
         (b"", "has no bytes"),

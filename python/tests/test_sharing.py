@@ -144,7 +144,7 @@ HOGS = {
     ),
     "host events, error records": Hog(
         takes="a trap in 10 ns",
-        bound="one for each packet; the event waits for nobody",
+        bound="one for each packet; the event never waits",
         handler="trap",
         count=400,
         every="10 ns",

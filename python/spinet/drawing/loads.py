@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from spinet.drawing.boxes import Wire
     from spinet.wiring import Design
 
-# Resources of PsPIN that one part counts, and the drawing shows at another part or at a port.
+# Resources that one part counts, and the drawing shows at another part or at a port.
 _ELSEWHERE = {
     "cluster.hpus": "cluster.cores",
     "cluster.l1_busiest_bank_cycles": "cluster.l1",
@@ -34,6 +34,13 @@ _ELSEWHERE = {
     "commands.nic_send_commands": "commands.nic",
     "commands.host_dma_commands": "commands.dma",
     "commands.host_direct_commands": "commands.host_direct",
+    # Of PANIC. `network` is the name of its ports to the line here, and of its crossbar in the drawing.
+    "network.ingress.line_cycles": "ingress",
+    "network.ingress.buffered_flit_cycles": "ingress",
+    "network.egress.line_cycles": "egress",
+    "network.egress.buffered_flit_cycles": "egress",
+    "scheduler.pifo_cycles": "scheduler.pifos",
+    "scheduler.buffered_packet_cycles": "scheduler.pifos",
 }
 
 

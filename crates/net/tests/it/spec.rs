@@ -178,7 +178,7 @@ fn errors_name_the_place_and_the_near_miss() {
     check(
         apart,
         expect![
-            "links is not a path from `b` to `a`, must be links and switches that join all nodes (nodes that are not switches pass nothing on)"
+            "links is no path from `b` to `a`, must be links and switches that join all nodes (nodes that are not switches pass nothing on)"
         ],
     );
     check(

@@ -138,7 +138,7 @@ fn what_would_be_mistaken_for_something_else() {
     check_context(
         "handler = 'echo'\n[[context]]\nhandler = 'echo'\n[[context]]\nname = 'context 1'\nhandler = 'store'",
         expect![
-            "t.toml: line 5: `context 1` is the name of one context and the default name of another, must be unique: choose another name, or name the other context"
+            "t.toml: line 5: `context 1` is the name of one context, and the default name of another, must be unique: choose another name, or name the other context"
         ],
     );
 }
