@@ -48,6 +48,16 @@ class Card:
         return [packet.data for packet in self.machine.take_sent()]
 
 
+def check_barriers(rounds: Rounds, go: list[bytes], passed: Callable[[], list[int]]) -> None:
+    """Three barriers: no rank passes before all have entered. `passed` returns how many each rank has passed."""
+    late = go[len(go) // 2]
+    for epoch in range(3):
+        rounds.run([frame for frame in go if frame is not late])
+        assert passed() == [epoch] * len(go)
+        rounds.run([late])
+        assert passed() == [epoch + 1] * len(go)
+
+
 class Rounds:
     """Cards by IP address. `divert` can choose another card than the destination address of a frame."""
 

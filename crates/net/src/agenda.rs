@@ -1,73 +1,74 @@
-//! Things to do in order of time.
+//! Items in order of time.
 
 use crate::ordered::Ordered;
 use kernel::Time;
 
-/// Where a thing stands in the order. Things are often large, and a queue moves its items: so it holds only this.
+/// The position of an item in the order. Items are often large, and a queue moves what it holds, so it holds only positions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place<R> {
     at: Time,
     rank: R,
-    /// Number among all things that were added.
+    /// Number among all items that were added.
     number: u64,
-    /// Its place in the table of things.
+    /// Index of the item in the table.
     slot: u32,
 }
 
-/// Things to do at times. At one time, the order is that of their ranks, then the order in which they were added.
+/// Items, each due at a time. Items of one time are in the order of their ranks, and those of one rank in the order in which they
+/// were added.
 pub(crate) struct Agenda<R, T> {
     places: Ordered<Place<R>>,
-    things: Vec<Option<T>>,
+    items: Vec<Option<T>>,
     free: Vec<u32>,
     number: u64,
 }
 
 impl<R: Ord + Copy, T> Default for Agenda<R, T> {
     fn default() -> Self {
-        Agenda { places: Ordered::default(), things: Vec::new(), free: Vec::new(), number: 0 }
+        Agenda { places: Ordered::default(), items: Vec::new(), free: Vec::new(), number: 0 }
     }
 }
 
 impl<R: Ord + Copy, T> Agenda<R, T> {
-    /// Adds a thing to do at `at`.
-    pub fn push(&mut self, at: Time, rank: R, thing: T) {
+    /// Adds an item that is due at `at`.
+    pub fn push(&mut self, at: Time, rank: R, item: T) {
         let slot = match self.free.pop() {
             Some(slot) => {
-                self.things[slot as usize] = Some(thing);
+                self.items[slot as usize] = Some(item);
                 slot
             }
             None => {
-                self.things.push(Some(thing));
-                (self.things.len() - 1) as u32
+                self.items.push(Some(item));
+                (self.items.len() - 1) as u32
             }
         };
         self.places.push(Place { at, rank, number: self.number, slot });
         self.number += 1;
     }
 
-    /// The time of the first thing.
+    /// The time of the first item.
     pub fn next(&self) -> Option<Time> {
         self.places.first().map(|place| place.at)
     }
 
-    /// Takes the first thing, with its time, if it is due at `until` or before.
+    /// Takes the first item, with its time, if it is due at `until` or before.
     pub fn pop_until(&mut self, until: Time) -> Option<(Time, T)> {
         if self.next().is_none_or(|at| at > until) {
             return None;
         }
         let Place { at, slot, .. } = self.places.pop()?;
         self.free.push(slot);
-        self.things[slot as usize].take().map(|thing| (at, thing))
+        self.items[slot as usize].take().map(|item| (at, item))
     }
 
-    /// Returns true if there is nothing to do.
+    /// Returns true if it has no items.
     pub fn is_empty(&self) -> bool {
         self.places.len() == 0
     }
 
-    /// All things, in arbitrary order.
+    /// All items, in arbitrary order.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.things.iter().flatten()
+        self.items.iter().flatten()
     }
 }
 
@@ -96,6 +97,6 @@ mod tests {
             agenda.push(Time::from_ns(i + 1000), (), i);
             assert_eq!(agenda.pop_until(Time::from_ns(i)), Some((Time::from_ns(i), i)));
         }
-        assert_eq!((agenda.iter().count(), agenda.things.len()), (100, 101));
+        assert_eq!((agenda.iter().count(), agenda.items.len()), (100, 101));
     }
 }

@@ -242,9 +242,9 @@ class Group:
     ) -> dict[str, Any]:
         """The same operation by a switch that computes, for `spinet.run` and `spinet.compare_networks`.
 
-        The root of a broadcast sends each block once, and the switch's card sends it to all ranks. In a barrier, it
-        counts the ranks. For ``ring`` and ``doubling``, it does the allreduce (`Flare`, with a buffer for each node of
-        a tree). Node *r* is rank *r*, with the same host memory as in `network`.
+        The root of a broadcast sends each block once, and the switch's card sends it to all ranks. In a barrier, the
+        card counts the ranks. For ``ring`` and ``doubling``, the card does the allreduce (`Flare`, with a buffer for
+        each node of a tree). Node *r* is rank *r*, with the same host memory as in `network`.
 
         Parameters
         ----------

@@ -122,7 +122,7 @@ pub struct Endpoint {
     incoming: NumberMap<NodeId, Incoming>,
     building: NumberMap<u64, Building>,
     next_building: u64,
-    /// Packets that are in order now, and answers to their sender: kept empty between calls, for their memory.
+    /// Buffers, empty between calls: packets that are in order now, and answers to their sender.
     ready: (Vec<DataPacket>, Vec<Answer>),
     lists: Lists<u64>,
     /// Requests under way by the lower 24 bits of their numbers: peer, number, tag, length.

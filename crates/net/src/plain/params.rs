@@ -50,7 +50,7 @@ pub struct PlainParams {
     pub costs: Costs,
 }
 
-/// Longest payload of a packet that can be asked for.
+/// The greatest [`PlainParams::mtu`], in bytes.
 pub(super) const MAX_MTU: u32 = 32_768;
 
 impl Default for PlainParams {

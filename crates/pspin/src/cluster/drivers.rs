@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 
 /// The result of an access of a core to its driver.
 pub(super) enum DriverAccess {
-    /// Granted in this cycle or a later one, with the word read. The task that ends with it, by packet and stage.
+    /// Granted in this cycle or a later one: the word read, and the packet and stage of the task that ends with it.
     Granted(Cycle, u32, Option<(u64, u64)>),
     /// The core waits for its driver.
     Blocked,

@@ -52,8 +52,8 @@ impl WriteWay {
 
 /// Accesses from other clusters, one at a time.
 ///
-/// Timing:  an access to L1 requests two banks, those of the 64 bits around its word, and is answered when it has had both. An AMO
-///          occupies both for a cycle more.
+/// Timing:  an access to L1 requests two banks, those of the 64 bits around its word, and is answered when it has accessed both.
+///          An AMO occupies both for a further cycle.
 /// Source:  PsPIN RTL a49fec8, `axi_to_mem.sv` (`mem_to_banks`), `amo_shim.sv`.
 pub(super) struct Remote {
     link: (Rx<RemoteRequest>, Tx<RemoteReply>),

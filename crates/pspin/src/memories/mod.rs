@@ -125,12 +125,12 @@ const PACKET_BANKS: u32 = 32;
 
 /// Handler memory, packet memory, program memory and the system's control block.
 ///
-/// Timing:  `[interconnect]` and `[l2]` of the parameters; each port serves 64 bytes a cycle each way, bursts in turn and whole, but for the single
-///          reads that pass between their beats.
+/// Timing:  `[interconnect]` and `[l2]` of the parameters; each port serves 64 bytes a cycle in each direction.
+///          Bursts take turns. Only single reads pass between the beats of a burst.
 /// Source:  PsPIN RTL a49fec8, `hw/src/memories`, `hw/src/interconnects`, `axi_to_mem.sv`.
 /// Differs: reads of handler memory by clusters are not counted by a demultiplexer; an atomic operation on handler memory
-///          returns the old value (the RTL returns 1), and its write meets no other access; one on packet memory only
-///          reads.
+///          returns the old value (the RTL returns 1), and its write does not compete with other accesses; an atomic
+///          operation on packet memory is a read.
 pub struct Memories {
     memories: [Memory; 2],
     program: ProgramMemory,

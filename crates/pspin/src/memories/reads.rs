@@ -13,7 +13,8 @@ const IDENTITIES: usize = 8;
 /// Reads of even identities, and of odd ones, at which the demultiplexer is full. Source: the same,
 /// `axi_to_mem_banked_mp.sv`, AxiLookBits and MaxTrans; `axi_demux.sv`, a counter of two bits.
 const FULL: u32 = 3;
-/// Cycles from the last beat in the bank until the demultiplexer no longer counts the read: memory, counter.
+/// Cycles from a read's last beat in the bank until the demultiplexer stops counting the read: one in the memory, one in
+/// the counter.
 const LAST_TO_COUNT: Cycle = 2;
 /// Cycles from the last beat in the bank until the remapper can use the identity again: one more register, and the one
 /// in front of the demultiplexer.
@@ -36,8 +37,8 @@ pub(super) enum Requester {
 
 /// The converter of reads: what it shows to the banks in a cycle.
 ///
-/// Order:   single accesses before beats. A read that its bank refused requests it again before all others. In the first cycle of that, the
-///          converter chooses the next one, which then comes behind it even if a single access has come.
+/// Order:   single accesses before beats. A read that its bank refused is repeated before all others. In the first cycle
+///          in which it is repeated, the converter chooses the next read, which keeps its place even if a single access arrives.
 /// Source:  PsPIN RTL a49fec8, `axi_to_mem.sv`, i_rd_ft_reg, and i_ft_reg of `mem_to_banks`.
 #[derive(Default)]
 struct Converter {

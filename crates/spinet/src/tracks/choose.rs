@@ -16,7 +16,7 @@ pub struct Only {
     pub packets: Vec<(u64, u64)>,
     /// First and last numbers of messages; empty is all.
     pub messages: Vec<(u64, u64)>,
-    /// Every packet whose number is a multiple of this; 0 is all.
+    /// Draws only packets whose number is a multiple of this; 0 draws all.
     pub every: u64,
 }
 

@@ -104,7 +104,8 @@ mod kind {
 /// also has the name with its flags, blocker and duration. A counter that is set has its number and its value; one that is raised has
 /// both in one number, see [`COUNTER_BITS`].
 const LENGTHS: [usize; KINDS] = [2, 2, 2, 3, 5, 5, 1, 1];
-/// Lowest bits of a rise with the number of the counter. The rise is above them.
+/// Lowest bits of the number that raises a counter: they name the counter, one of those that each run has. The other bits are
+/// the amount.
 const COUNTER_BITS: u32 = 8;
 
 /// The first number of an item.
@@ -112,8 +113,9 @@ fn key(at: u64, kind: u64) -> u64 {
     at << KIND_BITS | kind
 }
 
-/// An item that raises a counter.
+/// An item that raises one of the counters that each run has.
 fn rise(at: u64, counter: usize, by: i64) -> [u64; 2] {
+    debug_assert!(counter < 1 << COUNTER_BITS);
     [key(at, kind::ADD), (by << COUNTER_BITS) as u64 | counter as u64]
 }
 
