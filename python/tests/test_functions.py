@@ -132,7 +132,7 @@ def test_every_request_is_answered_once_while_functions_come_and_go() -> None:
     assert [found[1 + at].data for at in range(len(asked))] == [RESULTS[name](data) for name, data in asked]
     assert len(functions.loads) - sum(load.evicted is not None for load in functions.loads) == 2
     assert 10 < len(functions.loads) < 60
-    assert functions.events() == {"unknown": 0, "busy": 0, "malformed": 0}
+    assert functions.events() == {"unknown": 0, "busy": 0, "malformed": 0, "denied": 0}
 
 
 def test_a_function_starts_afresh_each_time_that_it_is_loaded() -> None:
@@ -182,7 +182,7 @@ def test_unknown_functions_a_full_ring_and_malformed_requests_are_answered() -> 
     functions.finish()
     statuses = [STATUS[reply.status] for _, reply in sorted(replies(machine).items())]
     assert statuses == ["ok", "ok", "ok", "busy", "busy"]
-    assert functions.events() == {"unknown": 1, "busy": 2, "malformed": 1}
+    assert functions.events() == {"unknown": 1, "busy": 2, "malformed": 1, "denied": 0}
     functions.withdraw("upper")
     assert functions.installed == ()
     port = FIRST_PORT

@@ -13,7 +13,8 @@ import pytest
 import spinet
 from spinet._core import UsageError
 from spinet.host_program import RunningHost
-from spinet.services import KeyValue, Participant, Quantizer, Table, keyvalue, quantize, select, transaction
+from spinet.services import Functions, KeyValue, Participant, Quantizer, Table, keyvalue, quantize, select, transaction
+from spinet.services.functions import EXAMPLES, FIRST_PORT, STATUS, Function
 from spinet.services.wire import SOURCES, Packet
 
 from rounds import Card
@@ -79,6 +80,44 @@ def test_a_table_a_participant_and_a_quantizer_refuse_other_keys() -> None:
         assert refused == len(OTHERS), source
 
 
+def test_a_dispatcher_loads_and_runs_no_function_for_another_key() -> None:
+    machine = spinet.Machine()
+    functions = Functions(machine, access_key=KEY)
+    upper = functions.deploy("upper", EXAMPLES / "upper.c")
+    adds = functions.deploy("sum", EXAMPLES / "sum.c")
+    number = 0
+
+    def call(frame: bytes) -> tuple[str, bytes]:
+        machine.send([frame])
+        functions.finish()
+        (sent,) = machine.take_sent()
+        reply = Packet.of_frame(sent.data)
+        # A reply does not tell the key, and is complete.
+        assert sent.data[42:44] == bytes(2) and (reply.part, reply.more, reply.request) == (0, False, number)
+        return STATUS[reply.status], reply.data
+
+    def refuse_others() -> None:
+        nonlocal number
+        for other in OTHERS:
+            number += 1
+            assert call(upper.request(b"hello", number=number, access_key=other)) == ("denied", b"")
+
+    refuse_others()
+    assert functions.loads == [] and functions.events()["denied"] == len(OTHERS)
+    number += 1
+    assert call(upper.request(b"hello", number=number)) == ("ok", b"HELLO")
+    refuse_others()  # The function is in the card now.
+    unknown = Packet(request=(number := number + 1), client=1, kind=0, data=b"", access_key=7)
+    assert call(unknown.frame(source=1, target=0, port=FIRST_PORT + 9)) == ("denied", b"")  # nor which functions exist
+    assert functions.events() == {"unknown": 0, "busy": 0, "malformed": 0, "denied": 2 * len(OTHERS) + 1}
+    assert [load.function for load in functions.loads] == ["upper"] and not functions.faults
+    for data in (b"again", b""):
+        number += 1
+        assert call(upper.request(data, number=number)) == ("ok", data.upper())
+    number += 1
+    assert call(adds.request(struct.pack("<2i", 3, 4), number=number)) == ("ok", struct.pack("<q", 7))
+
+
 def test_clients_use_the_key_of_the_service_or_their_own() -> None:
     store = KeyValue(capacity=8, access_key=KEY)
     net = spinet.Network(keyvalue.network(store, clients=2))
@@ -137,6 +176,7 @@ def test_keys_have_32_bits(access_key: int) -> None:
         lambda: Table(np.zeros((1, 1), "<i4"), access_key=access_key),
         lambda: Participant(access_key=access_key),
         lambda: Quantizer(elements=64, access_key=access_key),
+        lambda: Functions(spinet.Machine(), access_key=access_key),
         lambda: KeyValue(access_key=1).connect(None, number=0, access_key=access_key),  # type: ignore[arg-type]
     ):
         with pytest.raises(UsageError, match=f"access_key is {access_key}, must be 0"):
@@ -144,5 +184,10 @@ def test_keys_have_32_bits(access_key: int) -> None:
 
 
 def test_a_client_cannot_send_a_key_to_a_service_without_one() -> None:
-    with pytest.raises(UsageError, match="access_key is 5, but the service has none"):
-        KeyValue().connect(None, number=0, access_key=5)  # type: ignore[arg-type]
+    function = Function(name="upper", port=FIRST_PORT, sources=(), handler=None, defines={})
+    for send in (
+        lambda: KeyValue().connect(None, number=0, access_key=5),  # type: ignore[arg-type]
+        lambda: function.request(b"", access_key=5),
+    ):
+        with pytest.raises(UsageError, match="access_key is 5, but the service has none"):
+            send()

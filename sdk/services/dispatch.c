@@ -4,8 +4,9 @@
  *
  * Its rule has the lowest priority, so it gets the requests to functions that are not in the card. It copies each
  * request to a ring in host memory and raises the flag of its place. The host frees the place, installs the function, and
- * returns the request to the card. Requests to unknown functions, and those for which the ring has no place, are
- * answered at once. Requests have the format of service.h; a function is a UDP port.
+ * returns the request to the card. Requests without the access key, those to unknown functions, and those for which the
+ * ring has no place, are answered at once. Requests have the format of service.h; a function is a UDP port. The rule of an
+ * installed function matches the access key too, so requests without it come here.
  *
  * Places of the ring are taken and freed in order. Host memory has a flag of 8 bytes for each place, then the places,
  * SERVICE_FRAME_BYTES each. A flag has the number of the request in the ring, from 1, and the number of bytes.
@@ -23,7 +24,7 @@
 #define DISPATCH_EVENTS_AT 8
 #define DISPATCH_TABLE_AT 32
 
-enum { DISPATCH_UNKNOWN, DISPATCH_BUSY, DISPATCH_MALFORMED };
+enum { DISPATCH_UNKNOWN, DISPATCH_BUSY, DISPATCH_MALFORMED, DISPATCH_DENIED };
 
 typedef struct {
     volatile uint32_t taken; /* places taken so far */
@@ -66,6 +67,10 @@ __handler__ void dispatch_ph(handler_args_t *args)
     }
     if (!service_has_head(task)) {
         amo_add(&dispatch->events[DISPATCH_MALFORMED], 1); /* no header, no answer */
+        return;
+    }
+    if (service_is_denied(task)) {
+        refuse(task, dispatch, DISPATCH_DENIED, SERVICE_DENIED);
         return;
     }
     if (!service_is_whole(task) || task->pkt_mem_size > SERVICE_FRAME_BYTES) {

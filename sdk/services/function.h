@@ -2,8 +2,8 @@
 /*
  * A function that the card installs on demand (dispatch.c): a payload handler that answers each request, in place.
  *
- * The context of a function matches packets with IPv4 of 20 bytes and UDP, to the function's port. Requests and replies
- * have the format of service.h. Its static data are as in the ELF file each time that it is installed, and its handler memory is
+ * The context of a function matches packets with IPv4 of 20 bytes and UDP, to the function's port and with the access key of the
+ * dispatcher, if that has one. So a function gets no other requests. Requests and replies have the format of service.h. Its static data are as in the ELF file each time that it is installed, and its handler memory is
  * zero: what it writes there is lost when the card needs the room for another function.
  */
 #ifndef FUNCTION_H
@@ -25,6 +25,7 @@
 static inline void function_reply(const task_t *task, uint32_t status, uint32_t bytes)
 {
     spin_data_turn_round(task);
+    service_remove_key((uint8_t *)task->pkt_mem);
     service_head(task->pkt_mem)->status = (uint8_t)status;
     service_send((uint8_t *)task->pkt_mem, bytes);
 }

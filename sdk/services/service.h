@@ -108,6 +108,15 @@ static inline void service_copy_headers(const uint8_t *from, uint8_t *to)
     }
 }
 
+/* Remove the access key from a frame that becomes a reply. */
+static inline void service_remove_key(uint8_t *frame)
+{
+    if (SERVICE_ACCESS_KEY != 0) {
+        *(uint16_t *)(frame + SERVICE_HEAD_AT - 2) = 0;
+        service_head(frame)->part = service_head(frame)->more = 0;
+    }
+}
+
 /*
  * Begin a reply: the headers of the packet, with sender and receiver swapped, in another frame in L1, without the
  * access key. The packet keeps its data, and must not be used for a second call. About 60 cycles.
@@ -116,10 +125,7 @@ static inline service_head_t *service_turn(const task_t *task, uint8_t *frame)
 {
     spin_data_turn_round(task);
     service_copy_headers((const uint8_t *)task->pkt_mem, frame);
-    if (SERVICE_ACCESS_KEY != 0) {
-        *(uint16_t *)(frame + SERVICE_HEAD_AT - 2) = 0;
-        service_head(frame)->part = service_head(frame)->more = 0;
-    }
+    service_remove_key(frame);
     return service_head(frame);
 }
 

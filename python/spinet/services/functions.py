@@ -19,11 +19,11 @@ _NUMBERS = wire.numbers("dispatch.c")
 _FUNCTION = wire.numbers("function.h")
 FIRST_PORT = _FUNCTION["FUNCTION_PORT"]
 PORTS = _NUMBERS["DISPATCH_PORTS"]
-STATUS = {_FUNCTION[f"FUNCTION_{name.upper()}"]: name for name in ("ok", "malformed", "unknown", "busy")}
+STATUS = {_FUNCTION[f"FUNCTION_{name.upper()}"]: name for name in ("ok", "malformed", "unknown", "busy")} | wire.DENIED
 """Names of the statuses that all functions share."""
 EXAMPLES = SOURCES / "functions"
 """Folder of the functions that come with spinet."""
-EVENTS = ("unknown", "busy", "malformed")
+EVENTS = ("unknown", "busy", "malformed", "denied")
 
 _FLAG = struct.Struct("<II")
 _TABLE_AT = _NUMBERS["DISPATCH_TABLE_AT"]
@@ -76,21 +76,28 @@ class Load:
 
 @dataclass(frozen=True, kw_only=True)
 class Function:
-    """A function that is deployed: its name, its UDP port, its sources, and how they are compiled."""
+    """A function that is deployed: its name, its UDP port, its sources, how they are compiled, and its access key."""
 
     name: str
     port: int
     sources: tuple[Path, ...]
     handler: str | None
     defines: Mapping[str, str | int]
+    access_key: int = 0
 
     @property
     def _program(self) -> object:
         return self.sources, self.handler, tuple(self.defines.items())
 
-    def request(self, data: bytes, *, client: int = 1, number: int = 1, kind: int = 0) -> bytes:
-        """The frame of a request, from node 1 of a network to node 0. `Packet.of_frame` parses the reply."""
-        packet = Packet(request=number, client=client, kind=kind, data=data)
+    def request(
+        self, data: bytes, *, client: int = 1, number: int = 1, kind: int = 0, access_key: int | None = None
+    ) -> bytes:
+        """The frame of a request, from node 1 of a network to node 0. `Packet.of_frame` parses the reply.
+
+        `access_key` is that of the dispatcher, unless given.
+        """
+        key = wire.key_of_client(access_key, self.access_key)
+        packet = Packet(request=number, client=client, kind=kind, data=data, access_key=key)
         return packet.frame(source=1, target=0, port=self.port)
 
 
@@ -142,6 +149,8 @@ class Functions:
         Longest run of a function.
     costs
         Time of the host.
+    access_key
+        Key of 32 bits that requests need, as an rkey of RDMA; 0: none. Those without it get the status ``denied``.
 
     Attributes
     ----------
@@ -174,7 +183,9 @@ class Functions:
         memory_bytes: int = 4096,
         watchdog_cycles: int = 200_000,
         costs: HostCosts | None = None,
+        access_key: int = 0,
     ) -> None:
+        wire.check_access_key(access_key)
         if slots < 1:
             raise UsageError(f"slots is {slots}, must be 1 or more")
         if kept < 1 or kept & (kept - 1):
@@ -186,13 +197,16 @@ class Functions:
         self.loads: list[Load] = []
         self.faults: Counter[str] = Counter()
         self._machine, self._kept, self._watchdog_cycles = machine, kept, watchdog_cycles
+        self._access_key = access_key
         self._names = _Names()
         self._taken = 0  # requests that the host has taken from the ring
         scope = f"ipv4.header_words == 5 && udp.dst_port in {FIRST_PORT}..{FIRST_PORT + PORTS - 1}"
         self._tenant = machine.tenant("functions", scope=scope)
         self._memory = self._tenant.allocate(_TABLE_AT + PORTS)
         self._host = self._tenant.register(kept * (_FLAG.size + wire.FRAME_BYTES))
-        program = self._tenant.load(SOURCES / "dispatch.c", defines={"DISPATCH_KEPT": kept})
+        program = self._tenant.load(
+            SOURCES / "dispatch.c", defines=wire.with_access_key({"DISPATCH_KEPT": kept}, access_key)
+        )
         self._dispatcher = self._tenant.context(program=program, memory=self._memory, host=self._host)
         memories = [self._tenant.allocate(memory_bytes) for _ in range(slots)]
         room = machine.capabilities
@@ -256,7 +270,14 @@ class Functions:
         if (other := self._names.by_port.get(port)) is not None:
             raise UsageError(f"port {port} is that of function `{other.name}`")
         paths = [Path(source) for source in ([sources] if isinstance(sources, str | Path) else sources)]
-        function = Function(name=name, port=port, sources=tuple(paths), handler=handler, defines=dict(defines or {}))
+        function = Function(
+            name=name,
+            port=port,
+            sources=tuple(paths),
+            handler=handler,
+            defines=wire.with_access_key(defines or {}, self._access_key),
+            access_key=self._access_key,
+        )
         self._elf(function, self._slots[0])
         self._names.by_name[name] = self._names.by_port[port] = function
         self._memory.write(b"\x01", offset=_TABLE_AT + port - FIRST_PORT)
@@ -376,7 +397,7 @@ class Functions:
             watchdog_cycles=self._watchdog_cycles,
         )
         written_ns = self._machine.now_ns
-        rule = context.install(match=f"udp.dst_port == {function.port}")
+        rule = context.install(match=f"udp.dst_port == {function.port}{wire.has_access_key(function.access_key)}")
         installed_ns = self._machine.now_ns
         slot.installed = _Installed(
             function=function, program=program, context=context, rule=rule, used_ns=installed_ns

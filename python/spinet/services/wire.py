@@ -25,7 +25,8 @@ DENIED = {_NUMBERS["SERVICE_DENIED"]: "denied"}
 
 _HEAD = struct.Struct("<IHBBHBB")
 _UNUSED = struct.Struct("<H")
-assert _NUMBERS["SERVICE_HEAD_AT"] + _HEAD.size == DATA_AT
+_HEAD_AT = _NUMBERS["SERVICE_HEAD_AT"]
+assert _HEAD_AT + _HEAD.size == DATA_AT
 
 
 def numbers(source: str) -> dict[str, int]:
@@ -41,6 +42,15 @@ def program(source: str, defines: Mapping[str, str | int]) -> str:
 def with_access_key(defines: Mapping[str, str | int], access_key: int) -> dict[str, str | int]:
     """Macros of a service, and that of its access key, if it has one."""
     return {**defines, **({"SERVICE_ACCESS_KEY": f"{access_key:#x}u"} if access_key else {})}
+
+
+def has_access_key(access_key: int) -> str:
+    """The end of a match expression for requests with this key; empty for 0."""
+    if access_key == 0:
+        return ""
+    low, high = access_key.to_bytes(4, "little")[:2], access_key.to_bytes(4, "little")[2:]
+    places = ((_HEAD_AT - len(low), low), (DATA_AT - len(high), high))
+    return "".join(f" && bytes[{at}:2] == {int.from_bytes(half, 'big'):#06x}" for at, half in places)
 
 
 def check_access_key(access_key: int) -> None:
