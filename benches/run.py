@@ -434,6 +434,13 @@ FIGURES = (
         cores=2,
     ),
     Figure(
+        key="machine_speedup",
+        what="the same, two independent processes relative to one",
+        unit="",
+        measure=lambda _: networks.machine_speedup(),
+        cores=2,
+    ),
+    Figure(
         key="network_ranks",
         what="64 PsPINs in a fat tree, two processes relative to two threads, on two free cores",
         unit="",
