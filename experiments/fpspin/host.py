@@ -82,6 +82,8 @@ class Computer:
         Gets the data of a call; returns the new data, and the nanoseconds that the host needs for it.
     calls
         Time, HPU and length of each call.
+    computes_until
+        Until this time the program computes, and does not look at the card.
     """
 
     program: str
@@ -95,6 +97,7 @@ class Computer:
     settings: Mapping[str, int] = field(default_factory=dict)
     memory_bytes: int = 4096
     calls: list[tuple[int, int, int]] = field(default_factory=list)
+    computes_until: float = 0.0
 
     def __post_init__(self) -> None:
         """Load the handlers and install the rules."""
@@ -124,7 +127,8 @@ class Computer:
             due = [at for at, _, _ in self._answers]
             step = min([until, self.now + TICK_NS, *due])
             self.machine.run(until=f"{max(step, self.now + 25):.0f} ns")
-            self._look()
+            if self.now >= self.computes_until:
+                self._look()
 
     def _look(self) -> None:
         flags = self.host.read(offset=0, size=(N_HPUS - 1) * PAGE + 8)

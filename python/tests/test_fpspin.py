@@ -169,6 +169,18 @@ def test_parallel_messages_scatter_into_their_datatypes(kind: str) -> None:
     assert computer.raw(0)[1] == 2 * packets
 
 
+def test_card_unpacks_while_the_host_computes() -> None:
+    kind = datatypes.TYPES["simple"]
+    _, alone = datatypes.receive(kind, parallel=2, elements=1)
+    for share in (0.5, 2.0):
+        multiply = share * alone
+        computer, both = datatypes.receive(kind, parallel=2, elements=1, multiply=multiply)
+        # The host learns of both messages at its first look after the multiplication, and then answers both.
+        assert all(time >= multiply for time, _, _ in computer.calls)
+        longer = max(alone, multiply)
+        assert longer <= both < longer + 2 * (computer.costs.call + host.TICK_NS)
+
+
 def test_host_reads_begin_at_multiples_of_a_beat(tmp_path: Path) -> None:
     source = tmp_path / "read.c"
     source.write_text(
