@@ -18,6 +18,7 @@ from experiments.spin.storage import HOP_NS, LINK_GBPS, PCIE_NS, SWITCH_NS, UNIT
 from spinet import storage
 from spinet.collectives import Group, headers
 from spinet.collectives.group import GO
+from spinet.collectives.peers import Peer
 
 # assumed: eRPC (NSDI 2019) handles up to 10 million small requests a second on a core: 100 ns for each send or receive
 O_NS = 100
@@ -45,6 +46,11 @@ def hops_ns(n: int) -> float:
     return rounds(n) * HOP_NS
 
 
+def leaves(way: str, n: int) -> int | None:
+    """Switches that compute for n ranks: one, or the leaves of a tree of two levels."""
+    return {"switch": 1, "two levels": 1 << rounds(n) // 2}.get(way)
+
+
 def on_cards(
     group: Group,
     starts: Sequence[tuple[float, int]],
@@ -56,8 +62,29 @@ def on_cards(
 ) -> spinet.Result:
     """Run a group whose ranks get start packets: pairs of a time in ns and a rank, in the order of time."""
     network = group.network(vectors, link={**LINK, **({"faults": faults} if faults else {})}, nic=nic)
-    frames = [(ns, headers(group.peers[-1], group.peers[rank], GO, bytes(12))) for ns, rank in starts]
-    return run(network, frames, group.size, is_lossy=bool(faults), seed=seed)
+    return run(network, _go(starts, group.size), group.size, is_lossy=bool(faults), seed=seed)
+
+
+def in_switches(
+    group: Group, n_leaves: int, starts: Sequence[tuple[float, int]], *, vectors: Sequence[bytes] | None = None
+) -> spinet.Result:
+    """The same with cards in one switch, or in leaf switches and a root switch."""
+    network = group.in_switch(vectors, leaves=n_leaves, link=LINK)
+    for rank in range(group.size):
+        network["nodes"][rank]["name"] = f"n{rank}"
+        network["links"][rank]["from"] = f"n{rank}"
+    node = starter(group.size, n_leaves)
+    return run(network, _go(starts, node), node)
+
+
+def starter(size: int, n_leaves: int | None) -> int:
+    """Number of the node that starts the ranks. Cards of switches, if they have any, come before it."""
+    return size if n_leaves is None else size + n_leaves + (n_leaves > 1)
+
+
+def _go(starts: Sequence[tuple[float, int]], node: int) -> list[tuple[float, bytes]]:
+    """Start packets from the node with this number."""
+    return [(ns, headers(Peer(number=node), Peer(number=rank), GO, bytes(12))) for ns, rank in starts]
 
 
 def run(
@@ -80,17 +107,18 @@ def memory(result: spinet.Result, rank: int) -> bytes:
     return node.host_memory(int(found["addr"], 0) if isinstance(found["addr"], str) else found["addr"], found["size"])
 
 
-def started_ns(result: spinet.Result, size: int, *, since_ns: float) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Arrival times of start packets, from a time on. The node with the number `size` sends them."""
+def started_ns(result: spinet.Result, starter: int, *, since_ns: float) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Arrival times of start packets, from a time on. The node with the number `starter` sends them."""
     frames = result.table("frames")
-    is_start = (np.array(frames["event"].to_pylist()) == "delivered") & (frames["frame_node"].to_numpy() == size)
+    is_start = (np.array(frames["event"].to_pylist()) == "delivered") & (frames["frame_node"].to_numpy() == starter)
     arrived: np.ndarray[Any, np.dtype[np.float64]] = frames["tail_ps"].fill_null(-1).to_numpy()[is_start] / 1000
     return arrived[arrived >= since_ns]
 
 
-def elapsed_ns(result: spinet.Result, size: int, *, begin_ns: float) -> float:
+def elapsed_ns(result: spinet.Result, size: int, *, begin_ns: float, n_leaves: int | None = None) -> float:
     """Time from the post of the first rank, at `begin_ns` or later, until the last card is done."""
-    return done_ns(result, size) - float(started_ns(result, size, since_ns=begin_ns).min()) + POST_NS
+    first = float(started_ns(result, starter(size, n_leaves), since_ns=begin_ns).min())
+    return done_ns(result, size) - first + POST_NS
 
 
 def done_ns(result: spinet.Result, size: int) -> float:

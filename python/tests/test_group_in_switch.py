@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 import struct
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import spinet
 from spinet import cli
 from spinet._core import UsageError
 from spinet.collectives import Group, headers, switches
-from spinet.collectives.peers import constants
+from spinet.collectives.peers import Peer, constants
 
 from rounds import Card, Rounds, check_barriers
 
@@ -22,16 +23,20 @@ SEED = 5
 LINK = {"rate": "100G", "delay": "300 ns"}
 
 
-def start(group: Group, vectors: list[bytes]) -> tuple[Rounds, list[bytes]]:
-    """The cards of the hosts and of the switch, and the start packets."""
-    peers = group.peers
-    cards = {peers[r].ip: Card(switches.host(group, r), host=group.host_memory(vectors[r])) for r in range(group.size)}
-    cards[peers[group.size].ip] = Card(switches.card(group))
+def start(group: Group, vectors: list[bytes], leaves: int = 1) -> tuple[Rounds, list[bytes]]:
+    """The cards of the hosts and of the switches, and the start packets."""
+    n, below = group.size, group.size // leaves
+    n_switches = leaves + (leaves > 1)
+    peers = [Peer(number=i) for i in range(n + n_switches + 1)]
+    cards = {peers[r].ip: Card(switches.host(group, r, leaves), host=group.host_memory(vectors[r])) for r in range(n)}
+    for number in range(n_switches):
+        cards[peers[n + number].ip] = Card(switches.card(group, leaves, number))
 
     def divert(sender: str, frame: bytes) -> str | None:
-        """As the switch does: packets of hosts with data go to the card."""
+        """As the switches do: packets of hosts with data go to the card of their leaf."""
         is_data = int.from_bytes(frame[36:38], "big") == WIRE["GROUP_DATA"]
-        return peers[group.size].ip if is_data and sender != peers[group.size].ip else None
+        ranks = [rank for rank in range(n) if peers[rank].ip == sender]
+        return peers[n + ranks[0] // below].ip if is_data and ranks else None
 
     go = [headers(peers[-1], peers[r], WIRE["GROUP_GO"], bytes(12)) for r in group.starts]
     return Rounds(cards, divert), go
@@ -51,27 +56,41 @@ def test_the_root_of_a_broadcast_sends_each_block_once(size: int, root: int) -> 
     assert rounds.lost == [] and rounds.frames == len(go) + group.blocks * (1 + size - 1)
 
 
-@pytest.mark.parametrize("size", [2, 3, 8])
-def test_nobody_leaves_a_barrier_before_all_have_entered(size: int) -> None:
+@pytest.mark.parametrize(("size", "leaves", "root"), [(4, 2, 3), (6, 3, 0), (9, 3, 4), (8, 2, 5)])
+def test_in_a_tree_a_block_crosses_each_link_once(size: int, leaves: int, root: int) -> None:
+    group = Group(operation="broadcast", size=size, n_bytes=2500, root=root)
+    vectors = [np.random.default_rng(SEED + rank).bytes(2500) for rank in range(size)]
+    rounds, go = start(group, vectors, leaves)
+    rounds.run(go)
+    assert [group.result(memory(group, rounds, rank)) for rank in range(size)] == [vectors[root]] * size
+    # From the root, up to the root switch, down to each other leaf, and to each other rank.
+    assert rounds.lost == [] and rounds.frames == len(go) + group.blocks * (1 + 1 + (leaves - 1) + (size - 1))
+
+
+@pytest.mark.parametrize(("size", "leaves"), [(2, 1), (3, 1), (8, 1), (4, 2), (6, 3), (9, 3), (8, 2)])
+def test_nobody_leaves_a_barrier_before_all_have_entered(size: int, leaves: int) -> None:
     group = Group(operation="barrier", size=size)
-    rounds, go = start(group, [b""] * size)
+    rounds, go = start(group, [b""] * size, leaves)
 
     def passed() -> list[int]:
         return [struct.unpack("<Q", memory(group, rounds, rank)[:8])[0] for rank in range(size)]
 
     assert len(go) == size
     check_barriers(rounds, go, passed)
-    assert rounds.lost == [] and rounds.frames == 3 * 3 * size  # start, to the switch, and back
+    up_and_down = 2 * leaves if leaves > 1 else 0
+    # Three barriers: start, to the switch, and back.
+    assert rounds.lost == [] and rounds.frames == 3 * (3 * size + up_and_down)
 
 
-def test_a_rank_may_enter_the_next_barrier_early() -> None:
-    group = Group(operation="barrier", size=3)
-    rounds, go = start(group, [b""] * 3)
-    rounds.run([go[0], go[0], go[1]])
+@pytest.mark.parametrize("leaves", [1, 2])
+def test_a_rank_may_enter_the_next_barrier_early(leaves: int) -> None:
+    group = Group(operation="barrier", size=4)
+    rounds, go = start(group, [b""] * 4, leaves)
+    rounds.run([go[0], go[0], go[1], go[3]])
     rounds.run([go[2]])
-    assert [struct.unpack("<Q", memory(group, rounds, rank)[:8])[0] for rank in range(3)] == [1, 1, 1]
-    rounds.run([go[1], go[2]])
-    assert [struct.unpack("<Q", memory(group, rounds, rank)[:8])[0] for rank in range(3)] == [2, 2, 2]
+    assert [struct.unpack("<Q", memory(group, rounds, rank)[:8])[0] for rank in range(4)] == [1] * 4
+    rounds.run([go[1], go[2], go[3]])
+    assert [struct.unpack("<Q", memory(group, rounds, rank)[:8])[0] for rank in range(4)] == [2] * 4
 
 
 def test_a_switch_drops_packets_that_claim_more_than_the_vector() -> None:
@@ -105,6 +124,43 @@ def test_in_a_network_only_the_switch_multiplies_packets() -> None:
     entered = [row["frame_node"] for row in frames if row["event"] == "entered"]
     # Four start packets from node 7, four blocks from the root, and a copy for each other rank from the card, node 6.
     assert sorted(entered) == [2] * 4 + [6] * 4 * 5 + [7] * 4
+
+
+@pytest.mark.parametrize("operation", ["broadcast", "barrier", "ring"])
+def test_a_network_of_switches_does_it(operation: str) -> None:
+    group = Group(operation=operation, size=8, n_bytes=0 if operation == "barrier" else 4096, root=6)
+    random = np.random.default_rng(SEED)
+    vectors = [random.integers(-(2**31), 2**31, 1024, dtype="<i8").astype("<i4") for _ in range(8)]
+    given = None if operation == "barrier" else [vector.tobytes() for vector in vectors]
+    result = spinet.run(group.in_switch(given, leaves=4, link=LINK))
+    assert result.complete and result.summary["packets"]["dropped"] == 0
+    wanted = {
+        "broadcast": vectors[6].tobytes(),
+        "barrier": (1).to_bytes(8, "little"),  # the number of barriers that the rank has passed
+        "ring": np.add.reduce(vectors, dtype="<i4").tobytes(),
+    }[operation]
+    for rank in range(8):
+        memory = result.nodes[f"host{rank}"].host_memory(1 << 60, len(group.host_memory()))
+        assert (memory[:8] if operation == "barrier" else group.result(memory)) == wanted
+    frames = result.table("frames").to_pylist()
+    entered = sorted(row["frame_node"] for row in frames if row["event"] == "entered")
+    if operation == "barrier":
+        # A packet of each rank. Each leaf sends one up and one to each of its two ranks, the root one to each leaf.
+        assert entered == sorted([*range(8), *[8, 9, 10, 11] * 3, *[12] * 4, *[13] * 8])
+    if operation == "broadcast":
+        # Four blocks of rank 6. Its leaf sends each up and to rank 7, the root to three leaves, these to their ranks.
+        assert entered == sorted([*[6] * 4, *[8, 9, 10] * 8, *[11] * 8, *[12] * 12, *[13] * 4])
+
+
+def test_versions_in_a_tree_have_the_same_wires() -> None:
+    rows = spinet.compare_networks(Group(operation="barrier", size=8).versions(leaves=2, link=LINK))
+    assert [row.network for row in rows.rows] == ["hosts", "cards", "switch"]
+    assert all(row.dropped == 0 for row in rows.rows)
+    assert rows["switch"].completion_ns < rows["cards"].completion_ns
+    for network in Group(operation="broadcast", size=8, n_bytes=8).versions(leaves=2, link=LINK).values():
+        ends = {(link["from"], link["to"]) for link in network["links"]}
+        assert {("leaf0", "root"), ("leaf1", "root")} <= ends
+        assert sum(to.startswith("leaf") and "card" not in of for of, to in ends) == 8
 
 
 def test_versions_of_one_operation_differ_in_who_works() -> None:
@@ -143,13 +199,17 @@ def test_hosts_pass_parts_of_an_allreduce_round(size: int, n_bytes: int) -> None
         ({"operation": "broadcast", "n_bytes": 4, "redundant": True}, "a switch that computes is the only path"),
         ({"operation": "barrier", "size": 1023}, "size is 1023, must be 2 to 1022"),
         ({"operation": "ring", "n_bytes": 4, "size": 65}, "a switch must have 2 to 64 children"),
+        ({"operation": "barrier", "size": 12, "leaves": 5}, "leaves is 5, must be one of 1, 2, 3, 4, 6: a divisor"),
+        ({"operation": "barrier", "size": 12, "leaves": 12}, "leaves is 12, must be one of 1, 2, 3, 4, 6: a divisor"),
         ({"operation": "ring", "n_bytes": 64, "block_bytes": 64}, "block_bytes is 64, must be 1024 in a switch"),
         ({"operation": "ring", "n_bytes": 8, "custom": "operators/complex.h"}, "no size of an element"),
     ],
 )
-def test_impossible_requests_are_refused(given: dict[str, object], text: str) -> None:
+def test_impossible_requests_are_refused(given: dict[str, Any], text: str) -> None:
+    keys = {"size": 4, "leaves": 1} | given
+    leaves = keys.pop("leaves")
     with pytest.raises(UsageError, match=text):
-        Group(**({"size": 4} | given)).in_switch()  # type: ignore[arg-type]
+        Group(**keys).in_switch(leaves=leaves)
 
 
 def test_accumulate_has_no_versions() -> None:
@@ -174,6 +234,7 @@ def test_a_folder_of_versions_can_be_moved(tmp_path: Path, capsys: pytest.Captur
         (["accumulate", "--ranks", "4"], "'accumulate' is not one of"),
         (["broadcast", "--ranks", "4"], "--bytes is 0, must be 1 or more"),
         (["allreduce", "--ranks", "4", "--bytes", "6"], "--bytes is 6, must be a multiple of 4"),
+        (["barrier", "--ranks", "8", "--leaves", "3"], "leaves is 3, must be one of 1, 2, 4: a divisor of the 8 ranks"),
         (["barrier", "--ranks", "1"], "1 is not in the range 2<=x<=1022"),
         (["barrier", "--ranks", "3", "--rate", "fast"], "--rate: `fast` is not a rate above 0"),
         (["allreduce", "--ranks", "65", "--bytes", "64"], "a switch must have 2 to 64 children"),

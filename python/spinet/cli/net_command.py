@@ -65,22 +65,31 @@ def show_command(network: Path, output: Path | None, as_json: bool) -> None:
     default=0,
     help="Size of the vector; for alltoall, of the part for one rank. A barrier has none. An allreduce sums int32.",
 )
+@click.option(
+    "--leaves",
+    metavar="N",
+    type=parameters.Whole(min=1),
+    default=1,
+    show_default=True,
+    help="Number of leaf switches below a root switch, each with an equal number of ranks. 1: one switch.",
+)
 @click.option("--rate", metavar="RATE", default="100G", show_default=True, help="Rate of all links.")
 @click.option("--delay", metavar="TIME", default="300 ns", show_default=True, help="Delay of all links.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", required=True, help="The folder to make."
 )
-def make_command(operation: str, ranks: int, n_bytes: int, rate: str, delay: str, output: Path) -> None:
+def make_command(operation: str, ranks: int, n_bytes: int, leaves: int, rate: str, delay: str, output: Path) -> None:
     """Make networks that do the same operation, for `spinet compare --network`.
 
-    The folder gets hosts.toml (hosts with plain NICs), cards.toml (PsPINs on the nodes) and switch.toml (a PsPIN in a
-    switch), and the programs and data that they need. All ranks are around one switch. On hosts and cards, an allreduce
-    goes round a ring. A switch cannot help with an all-to-all.
+    The folder gets hosts.toml (hosts with plain NICs), cards.toml (PsPINs on the nodes) and switch.toml (a PsPIN in
+    each switch), and the programs and data that they need. All ranks are around one switch, or on the switches of a
+    tree with --leaves. On hosts and cards, an allreduce goes round a ring. A switch cannot help with an all-to-all.
 
     \b
     Example:
       spinet net make allreduce --ranks 16 --bytes 65536 --rate 10G -o allreduce
       spinet compare --network allreduce/*.toml
+      spinet net make barrier --ranks 64 --leaves 8 -o barrier
     """
     from spinet.collectives import Group
 
@@ -95,5 +104,5 @@ def make_command(operation: str, ranks: int, n_bytes: int, rate: str, delay: str
         n_bytes=n_bytes,
         dtype="int32" if is_allreduce else "int8",
     )
-    for path in group.save(output, link={"rate": rate, "delay": delay}):
+    for path in group.save(output, leaves=leaves, link={"rate": rate, "delay": delay}):
         click.echo(path)

@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from spinet import _programs, toolchain
 from spinet._core import UsageError
+from spinet.collectives import tree
 from spinet.collectives.peers import SOURCES, Peer, constants
 
 TYPES = {"int8": 1, "int16": 2, "int32": 4, "float16": 2, "bfloat16": 2, "float32": 4}
@@ -258,20 +259,18 @@ class Flare:
         card = named | {"set": {**named.get("set", {}), "n_clusters": clusters}} if shape else nic
         nodes: list[dict[str, Any]] = []
         links: list[dict[str, Any]] = []
-        below = self.hosts // self.leaves
         for rank in range(self.hosts):
             node = self.host(rank)
             content = self.host_memory(vectors[rank] if vectors is not None else np.zeros(self.elements, self._zeros))
             node["context"][0]["host_memory"] = {"size": len(content), "data": str(_programs.kept(content))}
             nodes.append({"name": f"host{rank}", "nic": nic} | node | {"program": host_program})
-            links.append({"from": f"host{rank}", "to": f"leaf{rank // below}", "with": shared})
-        n_switches = self.leaves + (self.leaves > 1)
-        names = [f"leaf{i}" for i in range(self.leaves)] + ["root"] * (self.leaves > 1)
+            links.append({"from": f"host{rank}", "to": tree.leaf(rank, self.hosts, self.leaves), "with": shared})
+        names = tree.switches(self.leaves)
         for number, name in enumerate(names):
             program = {"program": switch_program}
             nodes.append({"name": f"{name}card", "nic": card} | self.switch(number) | program)
             links.append({"from": f"{name}card", "to": name, "with": inside})
-        links += [{"from": f"leaf{i}", "to": "root", "with": shared} for i in range(n_switches - 1)]
+        links += tree.uplinks(self.leaves, shared)
         go = f"udp:size=64,dst_port={_WIRE['FLARE_GO']},rate=100G,count={min(self.window, self.blocks)}"
         nodes.append({"name": "start", "send": [{"source": go, "to": f"host{rank}"} for rank in range(self.hosts)]})
         links.append({"from": "start", "to": names[-1], "with": shared | START_LINK})

@@ -11,7 +11,7 @@ from typing import Any
 
 from spinet import _files, _programs, toolchain
 from spinet._core import UsageError
-from spinet.collectives import hosts, switches
+from spinet.collectives import hosts, switches, tree
 from spinet.collectives.flare import START_LINK, TYPES
 from spinet.collectives.peers import SOURCES, Peer, constants
 from spinet.network import Network
@@ -199,15 +199,18 @@ class Group:
         self,
         vectors: Sequence[bytes] | None = None,
         *,
+        leaves: int = 1,
         link: Mapping[str, Any] | None = None,
         nic: Mapping[str, Any] | str = "pspin",
     ) -> dict[str, Any]:
-        """A star for `spinet.run`: the ranks around a switch, and a node that starts them.
+        """A network for `spinet.run`: the ranks around a switch or on several, and a node that starts them.
 
         Parameters
         ----------
         vectors
             The vector of each rank. Default: zeros.
+        leaves
+            Number of leaf switches, each with an equal number of ranks, below a root switch. 1: a single switch.
         link
             Properties of all links.
         nic
@@ -225,48 +228,50 @@ class Group:
         send = [{"source": f"{go},count={count}", "to": f"n{rank}"} for rank, count in counts.items() if count]
         nodes.append({"name": f"n{self.size}", "send": send})
         shared = dict(link or {"rate": "100G", "delay": "300 ns"})
-        return {
-            "topology": {"name": "star", "nodes": self.size + 1},
-            "link": shared,
-            "links": [{"from": f"n{self.size}", "to": "sw0", "with": shared | START_LINK}],
-            "nodes": nodes,
-        }
+        return tree.around(nodes, self.size, leaves, shared, shared | START_LINK)
 
     def in_switch(
         self,
         vectors: Sequence[bytes] | None = None,
         *,
+        leaves: int = 1,
         link: Mapping[str, Any] | None = None,
         card_link: Mapping[str, Any] | None = None,
         nic: Mapping[str, Any] | str = "pspin",
     ) -> dict[str, Any]:
-        """The same operation by a switch that computes, for `spinet.run` and `spinet.compare_networks`.
+        """The same operation by switches that compute, for `spinet.run` and `spinet.compare_networks`.
 
         The root of a broadcast sends each block once, and the switch's card sends it to all ranks. In a barrier, the
         card counts the ranks. For ``ring`` and ``doubling``, the card does the allreduce (`Flare`, with a buffer for
         each node of a tree). Node *r* is rank *r*, with the same host memory as in `network`.
 
+        With `leaves`, each switch has a card. The card of a leaf passes one packet up for all of its ranks, and sends
+        what comes down to all of them.
+
         Parameters
         ----------
         vectors
             The vector of each rank. Default: zeros.
+        leaves
+            Number of leaf switches, each with an equal number of ranks, below a root switch. 1: a single switch.
         link
-            Properties of the links of ranks.
+            Properties of the links of ranks and between switches.
         card_link
-            Properties of the link between the switch and its card.
+            Properties of the links between a switch and its card.
         nic
-            Card of the ranks and of the switch.
+            Card of the ranks and of the switches.
 
         Raises
         ------
         UsageError
             If a switch cannot do the operation: ``alltoall``, ``accumulate``, a redundant broadcast.
         """
-        return switches.network(self, vectors, link=link, card_link=card_link, nic=nic)
+        return switches.network(self, vectors, leaves=leaves, link=link, card_link=card_link, nic=nic)
 
     def on_hosts(
         self,
         *,
+        leaves: int = 1,
         link: Mapping[str, Any] | None = None,
         o_ns: int = 100,
         pcie: str = "250 ns",
@@ -281,6 +286,8 @@ class Group:
 
         Parameters
         ----------
+        leaves
+            Number of leaf switches, each with an equal number of ranks, below a root switch. 1: a single switch.
         link
             Properties of all links.
         o_ns
@@ -300,13 +307,17 @@ class Group:
         UsageError
             If hosts have no schedule for the operation: ``doubling``.
         """
-        return hosts.network(self, link=link, o_ns=o_ns, pcie=pcie, chunk_bytes=chunk_bytes, combine_ns=combine_ns)
+        return hosts.network(
+            self, leaves=leaves, link=link, o_ns=o_ns, pcie=pcie, chunk_bytes=chunk_bytes, combine_ns=combine_ns
+        )
 
-    def versions(self, *, link: Mapping[str, Any] | None = None) -> dict[str, dict[str, Any]]:
+    def versions(self, *, leaves: int = 1, link: Mapping[str, Any] | None = None) -> dict[str, dict[str, Any]]:
         """The operation in all places that can do it, for `spinet.compare_networks`: keys are names in `VERSIONS`.
 
         Parameters
         ----------
+        leaves
+            Number of leaf switches, each with an equal number of ranks, below a root switch. 1: a single switch.
         link
             Properties of all links.
 
@@ -324,19 +335,19 @@ class Group:
             raise UsageError("accumulate has no start packets, so its network of cards does nothing by itself")
         made = {}
         if self.operation in hosts.OPERATIONS and not self.redundant:
-            made["hosts"] = self.on_hosts(link=link)
-        made["cards"] = self.network(link=link)
+            made["hosts"] = self.on_hosts(leaves=leaves, link=link)
+        made["cards"] = self.network(leaves=leaves, link=link)
         if self.operation in switches.OPERATIONS and not self.redundant:
-            made["switch"] = self.in_switch(link=link)
+            made["switch"] = self.in_switch(leaves=leaves, link=link)
         return made
 
-    def save(self, folder: str | Path, *, link: Mapping[str, Any] | None = None) -> list[Path]:
+    def save(self, folder: str | Path, *, leaves: int = 1, link: Mapping[str, Any] | None = None) -> list[Path]:
         """Write a file for each of `versions`, as ``hosts.toml``, with the programs and data that they name.
 
         Returns the paths of these files. The folder must not exist; it can be moved to other machines.
         """
         folder = Path(folder)
-        made = self.versions(link=link)
+        made = self.versions(leaves=leaves, link=link)
         with OutputFolder(folder) as output:
             for name, network in made.items():
                 moved = Network(_moved(network, output.path), base_dir=output.path)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from spinet import _programs, goal
 from spinet._core import UsageError
+from spinet.collectives import tree
 from spinet.collectives.flare import TYPES
 
 if TYPE_CHECKING:
@@ -49,13 +50,20 @@ def schedule(group: Group, *, chunk_bytes: int = 0, combine_ns: int = 0) -> goal
 
 
 def network(
-    group: Group, *, link: Mapping[str, Any] | None, o_ns: int, pcie: str, chunk_bytes: int, combine_ns: int
+    group: Group,
+    *,
+    leaves: int,
+    link: Mapping[str, Any] | None,
+    o_ns: int,
+    pcie: str,
+    chunk_bytes: int,
+    combine_ns: int,
 ) -> dict[str, Any]:
     """The experiment of `Group.on_hosts`."""
     text = schedule(group, chunk_bytes=chunk_bytes, combine_ns=combine_ns).text()
+    shared = dict(link or {"rate": "100G", "delay": "300 ns"})
     return {
-        "topology": {"name": "star", "nodes": group.size},
-        "link": dict(link or {"rate": "100G", "delay": "300 ns"}),
+        **tree.around([{"name": f"n{rank}"} for rank in range(group.size)], group.size, leaves, shared),
         "messages": {"mtu": group.block_bytes, "post_latency": pcie, "deliver_latency": pcie},
         "schedule": str(_programs.kept(text.encode())),
         "loggops": f"o={o_ns},g=0,O=0,S=4294967295",
