@@ -47,7 +47,8 @@ def to_arrow(chunk: Chunk, columns: Columns) -> pa.Table:
         data = chunk.get(name, b"")
         values = np.frombuffer(data, dtype=dtype)
         if categories:
-            arrays.append(pa.DictionaryArray.from_arrays(values.astype(np.int8), categories))
+            numbers = pa.Array.from_buffers(pa.int8(), len(values), [None, pa.py_buffer(values.astype(np.int8))])
+            arrays.append(pa.DictionaryArray.from_arrays(numbers, _words(categories)))
             continue
         is_valid = values >= 0
         n_null = len(values) - int(np.count_nonzero(is_valid))
@@ -56,6 +57,24 @@ def to_arrow(chunk: Chunk, columns: Columns) -> pa.Table:
         kind = pa.from_numpy_dtype(values.dtype)
         arrays.append(pa.Array.from_buffers(kind, len(values), [bitmap, pa.py_buffer(data)], n_null))
     return pa.Table.from_arrays(arrays, schema=schema(columns))
+
+
+def _words(words: Sequence[str]) -> pa.Array:
+    """Texts as Arrow. `pa.array` would import pandas, where it is installed, to see whether they are a series of it."""
+    import numpy as np
+    import pyarrow as pa
+
+    encoded = [word.encode() for word in words]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    return pa.StringArray.from_buffers(len(words), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))
+
+
+def read(file: Path) -> pa.Table:
+    """A table from a Parquet file. Unlike `pyarrow.parquet.read_table`, this imports no pandas."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(file) as parquet:
+        return parquet.read()
 
 
 def to_numpy(chunk: Chunk, columns: Columns) -> dict[str, np.ndarray[Any, Any]]:

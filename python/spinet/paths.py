@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Self
 
-from spinet import _core, _files, _kinds, output
+from spinet import _core, _files, _kinds, output, packet_table
 from spinet._core import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -99,8 +99,6 @@ class Paths:
         InputError
             If a file is damaged.
         """
-        import pyarrow.parquet as pq
-
         folder = FilePath(folder)
         output.check_single_card(folder, "explain")
         hint = "spinet run --paths -o DIR writes it"
@@ -109,7 +107,7 @@ class Paths:
         names = (output.SUMMARY, f"{_kinds.get(summary['kind']).rows}.parquet", f"{output.PATHS}.parquet")
         for name in names[1:]:
             output.read(folder / name, FilePath.stat, hint=hint)
-        packets, table = (output.read(folder / name, pq.read_table, hint=hint) for name in names[1:])
+        packets, table = (output.read(folder / name, packet_table.read, hint=hint) for name in names[1:])
         for name, found, wanted in ((names[1], packets, {"packet"}), (names[2], table, set(_columns(summary["kind"])))):
             if missing := wanted - set(found.column_names):
                 raise InputError(f"{folder / name}: this file of a run is damaged (no column {sorted(missing)[0]})")

@@ -88,9 +88,7 @@ def read(folder: Path, name: str | None = None) -> pa.Table:
     InputError
         If there is none, or it is damaged.
     """
-    import pyarrow.parquet as pq
-
-    from spinet import output, sweeps
+    from spinet import output, packet_table, sweeps
     from spinet._core import UsageError
 
     hint = "spinet sweep -o DIR and spinet run -o DIR make such folders"
@@ -107,7 +105,7 @@ def read(folder: Path, name: str | None = None) -> pa.Table:
         raise UsageError(
             f"{folder} has no table {name}", hint=f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}"
         )
-    return output.read(folder / f"{name}.parquet", lambda file: pq.read_table(file), hint=hint)
+    return output.read(folder / f"{name}.parquet", packet_table.read, hint=hint)
 
 
 def _rows(table: pa.Table, where: tuple[str, ...]) -> pa.Table:

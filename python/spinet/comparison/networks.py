@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import pyarrow.compute as pc
-
 from spinet import _core, _html, api
 from spinet._core import InputError, UsageError
 from spinet.experiment import Experiment
@@ -343,6 +341,8 @@ def _row(name: str, keys: Mapping[str, Any], result: Result) -> NetworkRow:
 
 
 def _completion_ns(result: Result) -> float:
+    import pyarrow.compute as pc
+
     frames = result.table("frames")
     begun = pc.min(frames.filter(pc.equal(frames["event"].cast("string"), "entered"))["at_ps"]).as_py()
     schedule = result.summary["schedule"]
@@ -380,6 +380,8 @@ def _host_cpu_ns(keys: Mapping[str, Any], result: Result) -> dict[int, float] | 
         return None
     if "schedule" not in keys:
         return {}
+    import pyarrow.compute as pc
+
     operations = result.table("operations").select(["rank", "started_ps", "done_ps"]).drop_null()
     busy = pc.subtract(operations["done_ps"], operations["started_ps"])
     sums = operations.append_column("busy", busy).group_by("rank").aggregate([("busy", "sum")])

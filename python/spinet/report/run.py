@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spinet import _files, _kinds, output
+from spinet import _files, _kinds, output, packet_table
 from spinet._core import InputError
 from spinet.report.series import Packets
 
@@ -98,9 +98,7 @@ class Run:
         return (self.folder / f"{table}.parquet").is_file()
 
     def _table(self, name: str) -> pa.Table:
-        import pyarrow.parquet as pq
-
-        return output.read(self.folder / f"{name}.parquet", pq.read_table, hint=_HINT)
+        return output.read(self.folder / f"{name}.parquet", packet_table.read, hint=_HINT)
 
 
 def _summary(file: Path) -> dict[str, Any]:

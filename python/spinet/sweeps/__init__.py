@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spinet import _html, output
+from spinet import _html, output, packet_table
 from spinet._core import UsageError, version
 from spinet.output import OutputFolder
 from spinet.sweeps import plan as plans
@@ -104,11 +104,9 @@ class Sweep:
         InputError
             If there is no sweep in the folder, or its files are damaged.
         """
-        import pyarrow.parquet as pq
-
         folder, hint = Path(folder), "spinet sweep SWEEP.toml -o DIR makes such a folder"
         stated = output.read(folder / SWEEP, lambda file: dict(json.loads(file.read_text())), hint=hint)
-        table = output.read(folder / RUNS, lambda file: pq.read_table(file), hint=hint)
+        table = output.read(folder / RUNS, packet_table.read, hint=hint)
         varied = tuple(stated.get("varied", ()))
         if missing := [name for name in ("run", *varied, "error") if name not in table.column_names]:
             raise UsageError(f"{folder / RUNS} has no column `{missing[0]}`", hint=hint)
