@@ -8,10 +8,12 @@ matplotlib comes with the extra `plot`: ``pip install 'spinet[plot]'``.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import io
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,10 +80,34 @@ def save_as(figure: Figure, path: Path) -> None:
 
     drawn = io.BytesIO()
     # Text stays text: small files, and readers can search it.
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "spinet", "hatch.linewidth": 0.5}):
+    with (
+        mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "spinet", "hatch.linewidth": 0.5}),
+        _laid_out(figure) if path.suffix == ".svg" else contextlib.nullcontext(),
+    ):
         figure.savefig(drawn, format=path.suffix[1:], dpi=_DPI, metadata=_METADATA[path.suffix])
     data = drawn.getvalue()
     _files.write(path, _numbered(data) if path.suffix == ".svg" else data)
+
+
+@contextlib.contextmanager
+def _laid_out(figure: Figure) -> Iterator[None]:
+    """Lay a figure out for an SVG file. With a layout engine, `savefig` would draw twice to find the layout."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    engine, canvas, dpi = figure.get_layout_engine(), figure.canvas, figure.dpi
+    if engine is None:
+        yield
+        return
+    FigureCanvasSVG(figure)
+    figure.dpi = FigureCanvasSVG.fixed_dpi
+    engine.execute(figure)
+    figure.set_layout_engine(None)
+    try:
+        yield
+    finally:
+        figure.set_layout_engine(engine)
+        figure.dpi = dpi
+        figure.set_canvas(canvas)
 
 
 def _numbered(svg: bytes) -> bytes:

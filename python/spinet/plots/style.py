@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -199,8 +200,10 @@ def _columns(labels: Sequence[str], inches: float) -> int:
     return 1
 
 
+@cache
 def _points(text: str) -> float:
     """Width of a word beside data."""
-    from matplotlib.textpath import TextPath
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
 
-    return float(TextPath((0, 0), text, size=SMALL).get_extents().width) if text.strip() else 0.0
+    return float(text_to_path.get_text_width_height_descent(text, FontProperties(size=SMALL), ismath=False)[0])
