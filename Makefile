@@ -15,6 +15,8 @@ STEP := .ci/step
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# Tests start spinet hundreds of times, and pytest in pytest; without compiled modules each start takes longer.
+unexport PYTHONDONTWRITEBYTECODE
 # The theme would advertise its successor.
 export NO_MKDOCS_2_WARNING := 1
 

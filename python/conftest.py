@@ -16,7 +16,10 @@ collect_ignore = ["spinet/experiments"]  # a link, whose files are modules of an
 @pytest.fixture(scope="session", autouse=True)
 def build_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A cache of builds for this session: nothing that a user built before helps a test to pass."""
-    cache = tmp_path_factory.mktemp("builds")
+    folder = tmp_path_factory.getbasetemp()
+    # The processes of pytest-xdist have folders in that of the session, and share the cache.
+    cache = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "builds"
+    cache.mkdir(exist_ok=True)
     before = os.environ.get("SPINET_CACHE")
     os.environ["SPINET_CACHE"] = str(cache)
     yield cache

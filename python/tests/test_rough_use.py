@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -172,9 +173,16 @@ def test_a_device_is_written_and_not_replaced(capfd: pytest.CaptureFixture[str])
     assert Path("/dev/full").is_char_device() and Path("/dev/null").is_char_device()
 
 
-def short_files(kib: int) -> None:
-    """As on a full disk: no file gets longer than this."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (kib << 10, resource.RLIM_INFINITY))
+def with_short_files(
+    kib: int, command: Sequence[str | Path], env: Mapping[str, str] = os.environ, **more: Any
+) -> subprocess.CompletedProcess[Any]:
+    """Run a command as on a full disk: no file gets longer than this."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (kib << 10, resource.RLIM_INFINITY))
+
+    # Python does not notice that it truncates a compiled module, and no later process could import it.
+    return subprocess.run(command, env={**env, "PYTHONDONTWRITEBYTECODE": "1"}, preexec_fn=limit, **more)
 
 
 # Commands, the size limit of a file in KiB, and the last line of their output.
@@ -224,9 +232,7 @@ def test_a_full_disk_is_reported_and_leaves_nothing_half_written(
     for warm_up in (["build", str(HANDLER)], ["build", str(PING)], ["firmware", "tigon2"]):
         assert spinet.cli.main(warm_up) == 0  # so that no compiler meets the limit
     words = [{"HANDLER": str(HANDLER), "PING": str(PING)}.get(word, word) for word in command.split()]
-    done = subprocess.run(
-        (*SPINET, *words), cwd=tmp_path, capture_output=True, text=True, preexec_fn=lambda: short_files(kib)
-    )
+    done = with_short_files(kib, (*SPINET, *words), cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stderr.splitlines()[-1]) == (2, f"error: {message}")
     assert "Exception ignored" not in done.stderr and "Traceback" not in done.stderr
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
@@ -236,9 +242,7 @@ def test_an_earlier_file_stays_until_the_next_one_is_complete(tmp_path: Path) ->
     command = (*SPINET, "run", PING, "-t", "udp:size=1024,count=200", "--out")
     (tmp_path / "sent.pcap").write_bytes(b"earlier")
     (tmp_path / "link.pcap").symlink_to("sent.pcap")
-    failed = subprocess.run(
-        (*command, "sent.pcap"), cwd=tmp_path, capture_output=True, preexec_fn=lambda: short_files(24)
-    )
+    failed = with_short_files(24, (*command, "sent.pcap"), cwd=tmp_path, capture_output=True)
     assert (failed.returncode, (tmp_path / "sent.pcap").read_bytes()) == (2, b"earlier")
     streamed = subprocess.run((*command, "/dev/stdout"), cwd=tmp_path, capture_output=True).stdout
     assert subprocess.run((*command, "link.pcap"), cwd=tmp_path, capture_output=True).returncode == 0
@@ -250,7 +254,7 @@ def test_an_earlier_file_stays_until_the_next_one_is_complete(tmp_path: Path) ->
 def test_a_cache_without_room_is_reported_and_works_when_there_is(tmp_path: Path) -> None:
     env = {**os.environ, "SPINET_CACHE": str(tmp_path)}
     build = (*SPINET, "build", HANDLER)
-    done = subprocess.run(build, env=env, capture_output=True, text=True, preexec_fn=lambda: short_files(2))
+    done = with_short_files(2, build, env, capture_output=True, text=True)
     assert done.returncode == 2
     assert re.search(r"error: \w+\.[cS] does not compile", done.stderr)
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("build-")] == []
@@ -386,16 +390,14 @@ def test_output_to_a_full_device_is_an_error_of_the_environment(command: str, fu
 def test_a_text_of_which_only_a_part_is_written_is_an_error(unbuffered: str, tmp_path: Path) -> None:
     env = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with (tmp_path / "schema").open("w") as file:
-        done = subprocess.run(
-            (*SPINET, "schema", "nic"), env=env, stdout=file, stderr=subprocess.PIPE, preexec_fn=lambda: short_files(1)
-        )
+        done = with_short_files(1, (*SPINET, "schema", "nic"), env, stdout=file, stderr=subprocess.PIPE)
     assert (done.returncode, done.stderr) == (2, b"error: File too large\n")
 
 
 def test_a_disk_that_is_full_in_the_middle_of_a_table_is_reported(tmp_path: Path) -> None:
     assert spinet.cli.main(["build", str(HANDLER)]) == 0
     command = (*SPINET, "run", HANDLER, "-t", "udp:size=64,count=150000", "--pace", "asap", "-o", "out")
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, preexec_fn=lambda: short_files(20))
+    done = with_short_files(20, command, cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (2, "error: cannot write out: File too large\n")
     assert list(tmp_path.iterdir()) == []
 
