@@ -171,7 +171,7 @@ def test_a_line_that_is_the_limit_is_reported() -> None:
     result = spinet.compare(traffic="udp:size=1400,count=60,rate=2G", nics=["tigon2", "tengig"])
     assert [row.is_line_the_limit for row in result.rows] == [True, False]
     tigon2 = result["tigon2"].time_ns
-    assert tigon2 is not None and tigon2["waiting"] > 0 and tigon2["not_told"] > 0
+    assert tigon2 is not None and tigon2["waiting"] > 0 and tigon2["unattributed"] > 0
     assert all(row.digest and len(row.digest) == 64 for row in result.rows)
     assert result.outputs_equal and result.reference is None
 

@@ -72,7 +72,7 @@ pub struct PacketScheduler {
     /// Cycle since which the request at the head has waited.
     stalled_since: Option<Cycle>,
     her_stall_cycles: Counter,
-    n_set_aside: Counter,
+    n_deferred: Counter,
     n_lost: Counter,
     /// The last freed packet was of a finished task, so a dropped packet goes first.
     doomed_turn: bool,
@@ -104,7 +104,7 @@ impl PacketScheduler {
             dispatcher: Dispatcher::new(params.max_tasks_per_cluster, ports.tasks, ports.feedbacks),
             stalled_since: None,
             her_stall_cycles: Counter::default(),
-            n_set_aside: Counter::default(),
+            n_deferred: Counter::default(),
             n_lost: Counter::default(),
             doomed_turn: false,
             trace,
@@ -164,9 +164,9 @@ impl PacketScheduler {
         }
     }
 
-    fn set_aside(&mut self, now: Cycle) {
+    fn defer(&mut self, now: Cycle) {
         if let Some(Request::Her(mut her)) = self.requests.take() {
-            self.n_set_aside.add(1);
+            self.n_deferred.add(1);
             self.note_taken(&mut her, now);
             self.deferred.push(self.stalled_since.take().unwrap_or(now), her);
         }
@@ -275,7 +275,7 @@ impl Component for PacketScheduler {
         // The turn can change in the next cycle, whether or not the packet could leave.
         changed |= matches!(refused, Some((From::Deferred(_), _)));
         if is_in_the_way {
-            self.set_aside(now);
+            self.defer(now);
             changed = true;
         }
         match next {
@@ -311,7 +311,7 @@ impl Component for PacketScheduler {
 
     fn counters(&self, counters: &mut CounterList) {
         counters.add("her_stall_cycles", self.her_stall_cycles.total());
-        counters.add("hers_set_aside", self.n_set_aside.total());
+        counters.add("hers_deferred", self.n_deferred.total());
         counters.add("hers_lost", self.n_lost.total());
         self.engine.counters(counters);
         self.dispatcher.counters(counters);

@@ -100,7 +100,7 @@ def _table(comparison: Comparison) -> Blocks:
             times = [run_report.duration(ns) for ns in (latency.mean, latency.median, latency.p99)]
         if latency is not None and by_part is not None and latency.mean:
             known = [(by_part[kind], 100 * by_part[kind] / latency.mean) for kind in _KINDS]
-            shares = [f"{share:.0f}%" if ns or not by_part["not_told"] else "-" for ns, share in known]
+            shares = [f"{share:.0f}%" if ns or not by_part["unattributed"] else "-" for ns, share in known]
         rows.append(
             (
                 row.nic if row.is_simulated else f"{row.nic} *",

@@ -20,7 +20,7 @@ _WORDS = {
     "waiting": "waiting",
     "transfers": "transfers",
     "computation": "computation",
-    "not_told": "not known from the model",
+    "unattributed": "unattributed",
 }
 
 

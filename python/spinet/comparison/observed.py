@@ -14,8 +14,8 @@ from spinet.comparison.offered import Offered
 
 Times = np.ndarray[Any, np.dtype[np.int64]]
 Exit = Literal["network", "host"]
-PartKind = Literal["waiting", "transfers", "computation", "not_told"]
-PART_KINDS: tuple[PartKind, ...] = ("waiting", "transfers", "computation", "not_told")
+PartKind = Literal["waiting", "transfers", "computation", "unattributed"]
+PART_KINDS: tuple[PartKind, ...] = ("waiting", "transfers", "computation", "unattributed")
 
 
 class CannotRun(Exception):

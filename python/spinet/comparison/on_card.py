@@ -302,7 +302,7 @@ class Modules(OnKind):
         given = rows["given_ps"]
         return [
             Part(name="line", kind="waiting", ps=given - due),
-            Part(name="card and host", kind="not_told", ps=out - given),
+            Part(name="card and host", kind="unattributed", ps=out - given),
         ]
 
     def totals(self, result: Result, frames: Times) -> dict[str, Any]:

@@ -201,7 +201,7 @@ _COLUMNS = (
     "nic", "simulated", "line_gbps", "out_packets", "out_packets_per_s", "out_gbps",
     "steady_packets_per_s", "steady_gbps", "host_ideal", "latency_min_ns",
     "latency_mean_ns", "latency_median_ns", "latency_p99_ns", "latency_max_ns", "waiting_ns", "transfers_ns",
-    "computation_ns", "not_told_ns", "consumed", "lost", "output_sha256", "output_missing", "output_unexpected",
+    "computation_ns", "unattributed_ns", "consumed", "lost", "output_sha256", "output_missing", "output_unexpected",
     "not_run_because",
 )  # fmt: skip
 

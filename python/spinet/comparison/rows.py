@@ -27,7 +27,7 @@ DEFINITIONS = {
     "waiting": "for the line, for room, in queues, for a unit or core",
     "transfers": "on links and interconnects, in and out of memories, in fixed pipelines",
     "computation": "while handlers run, with their own loads and stores",
-    "not_told": "the model cannot split it",
+    "unattributed": "the rest, which the model does not split into these parts",
     "lost": "packets that neither came out nor were consumed by a handler",
     "consumed": "handlers took them and neither sent them nor gave them to the host",
     "output": "packets that came out, compared byte by byte, in any order",

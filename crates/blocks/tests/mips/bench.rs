@@ -171,7 +171,7 @@ impl Component for Witness {
         };
         let profile: String = core.profile().map(lines).unwrap_or_default();
         let profile = match core.profile().map(Profile::lock_attempts) {
-            Some((attempts, vain)) if attempts > 0 => format!("{profile}{attempts} attempts, {vain} in vain\n"),
+            Some((attempts, failed)) if attempts > 0 => format!("{profile}{attempts} attempts, {failed} failed\n"),
             _ => profile,
         };
         *self.last.borrow_mut() = format!("{profile}{end}; a0-a3 {a0:x} {a1:x} {a2:x} {a3:x}\n");

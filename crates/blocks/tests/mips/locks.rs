@@ -30,7 +30,7 @@ fn a_free_lock_costs_its_load_the_test_and_the_store() {
             c00010 1 in 1
             c00014 1 in 1
             c00018 1 in 2, 2 of them on locks
-            1 attempts, 0 in vain
+            1 attempts, 0 failed
             a break instruction at c0001c: 0; a0-a3 0 0 0 0
         "#]],
     );
@@ -49,7 +49,7 @@ fn lock_time_runs_from_the_first_attempt_to_the_last() {
             c0000c 3 in 6, 6 of them on locks
             c00010 3 in 3, 2 of them on locks
             c00014 1 in 1, 1 of them on locks
-            3 attempts, 2 in vain
+            3 attempts, 2 failed
             a break instruction at c00018: 0; a0-a3 0 0 0 0
         "#]],
     );
@@ -68,7 +68,7 @@ fn a_core_that_does_something_else_does_not_wait() {
             c0000c 3 in 3
             c00010 3 in 3, 3 of them on locks
             c00014 3 in 3
-            3 attempts, 2 in vain
+            3 attempts, 2 failed
             a break instruction at c00018: 0; a0-a3 0 0 0 0
         "#]],
     );
@@ -89,7 +89,7 @@ fn a_store_requests_a_lock_and_another_frees_it() {
             c00010 3 in 6, 6 of them on locks
             c00014 3 in 3, 2 of them on locks
             c00018 1 in 1, 1 of them on locks
-            3 attempts, 2 in vain
+            3 attempts, 2 failed
             a break instruction at c0001c: 0; a0-a3 0 0 0 0
         "#]],
     );
@@ -113,7 +113,7 @@ fn a_word_taken_by_sc_is_a_lock() {
             c0001c 1 in 1
             c00020 1 in 1, 1 of them on locks
             c00024 1 in 1
-            1 attempts, 0 in vain
+            1 attempts, 0 failed
             a break instruction at c00028: 0; a0-a3 0 0 0 0
         "#]],
     );

@@ -121,7 +121,7 @@ impl Events {
         }
     }
 
-    /// Puts off a whole group, whose first event had its turn in vain.
+    /// Postpones a whole group: its first event was due, but must still wait.
     pub fn wait_longer(&mut self, place: u64, event: Event, until: u64, cause: Cause) {
         let Some(groups) = self.groups.get_mut(&place) else { return };
         let Some(at) = groups.iter().position(|group| group.until == event.time) else { return };

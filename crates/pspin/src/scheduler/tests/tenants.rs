@@ -56,12 +56,12 @@ fn a_tenant_without_descriptors_delays_others_unless_tenants_take_turns() {
     for text in ["Header 5 of 105", "Header 6 of 106"] {
         assert!(cycle(&queued, text) > payload_of_5, "{text}");
     }
-    assert_eq!(counter(&queued, "scheduler.hers_set_aside"), 0);
-    // With turns, three packets of message 5 are set aside, and tenant 1 does not wait.
+    assert_eq!(counter(&queued, "scheduler.hers_deferred"), 0);
+    // With turns, three packets of message 5 are deferred, and tenant 1 does not wait.
     assert_eq!(cycle(&turns, "Header 0 of 5"), header_of_5);
     assert_eq!(cycle(&turns, "Header 5 of 105"), 20 + REQUEST_TO_TASK);
     assert_eq!(cycle(&turns, "Header 6 of 106"), 21 + REQUEST_TO_TASK);
-    assert_eq!(counter(&turns, "scheduler.hers_set_aside"), 3);
+    assert_eq!(counter(&turns, "scheduler.hers_deferred"), 3);
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn the_end_of_a_message_reaches_its_last_deferred_request() {
     let scene = Scene { shared_cells: 1, delay: 40, turns: true, ..USUAL };
     let log = run(scene, "hpc", "10:5 11:5 12:5 13:5 20:end5 30:105!");
     // Packets 2 and 3 are deferred, and the end makes packet 3 the last.
-    assert_eq!(counter(&log, "scheduler.hers_set_aside"), 2);
+    assert_eq!(counter(&log, "scheduler.hers_deferred"), 2);
     assert_eq!(payloads(&log).into_iter().filter(|packet| *packet < 4).collect::<Vec<_>>(), [0, 1, 2, 3]);
     let completion = cycle(&log, "Completion 3 of 5, frees it");
     assert!(completion > cycle(&log, "Payload 3 of 5") + 40);
