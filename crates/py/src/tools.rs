@@ -164,7 +164,7 @@ pub fn card_modules(name: Option<&str>) -> PyResult<String> {
 #[pyfunction]
 pub fn schema(of: &str) -> PyResult<String> {
     match of {
-        "nic" => json(&spinet::schema::nic()),
+        "nic" => json(spinet::schema::nic()),
         "experiment" => json(&*kinds::HANDLERS.schema),
         "panic" => json(&spinet::schema::panic()),
         "chain-cards" => json(&spinet::schema::chain_cards()),

@@ -6,19 +6,27 @@
 use crate::nics;
 use pspin::PspinParams;
 use schemars::schema_for;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::path::Path;
+use std::sync::LazyLock;
 
 /// Schema of a card's file. If the types alone do not define the allowed values of a parameter, it has the text
 /// `x-allowed`; `minimum` and `maximum` are given only if they do not depend on other parameters.
-pub fn nic() -> Value {
+pub fn nic() -> &'static Value {
+    static SCHEMA: LazyLock<Value> = LazyLock::new(with_bounds);
+    &SCHEMA
+}
+
+fn with_bounds() -> Value {
     let mut schema = without_links(&schema_for!(PspinParams).to_value());
     let params = nics::load("pspin", &[], Path::new(".")).expect("a preset is valid");
     let base = serde_json::to_value(&params).expect("parameters are numbers, texts and tables");
     let keys = numbers(&base, "");
+    let changed = changed(&base, &keys);
     for key in &keys {
         let Some(allowed) = allowed(&base, key) else { continue };
-        let bounds = bounds(&allowed).filter(|_| !depends(&base, key, &allowed, &keys));
+        let bounds = bounds(&allowed).filter(|_| !depends(key, &allowed, &changed));
         let slot = property(&mut schema, key);
         slot.insert("x-allowed".into(), json!(allowed));
         if let Some((least, most)) = bounds {
@@ -59,7 +67,7 @@ fn numbers(table: &Value, prefix: &str) -> Vec<String> {
 fn with(base: &Value, key: &str, value: u64) -> Option<(Value, PspinParams)> {
     let mut table = base.clone();
     *table.pointer_mut(&format!("/{}", key.replace('.', "/")))? = json!(value);
-    let params = serde_json::from_value(table.clone()).ok()?;
+    let params = PspinParams::deserialize(&table).ok()?;
     Some((table, params))
 }
 
@@ -71,15 +79,19 @@ fn allowed(base: &Value, key: &str) -> Option<String> {
     })
 }
 
-/// Returns true if the allowed values change when another parameter is halved or doubled.
-fn depends(base: &Value, key: &str, here: &str, keys: &[String]) -> bool {
-    keys.iter().filter(|other| *other != key).any(|other| {
-        let value = base.pointer(&format!("/{}", other.replace('.', "/"))).and_then(Value::as_u64).unwrap_or(0);
-        [value / 2, value * 2]
-            .into_iter()
-            .filter_map(|value| with(base, other, value))
-            .any(|(table, params)| params.validate().is_ok() && allowed(&table, key).is_some_and(|there| there != here))
-    })
+/// Valid parameters of which one is halved or doubled, each with the key of that one.
+fn changed<'a>(base: &Value, keys: &'a [String]) -> Vec<(&'a str, Value)> {
+    let halved_and_doubled = |key: &'a String| {
+        let value = base.pointer(&format!("/{}", key.replace('.', "/"))).and_then(Value::as_u64).unwrap_or(0);
+        let valid = |value| with(base, key, value).filter(|(_, params)| params.validate().is_ok());
+        [valid(value / 2), valid(value * 2)].into_iter().flatten().map(|(table, _)| (key.as_str(), table))
+    };
+    keys.iter().flat_map(halved_and_doubled).collect()
+}
+
+/// Returns true if the allowed values change with another parameter.
+fn depends(key: &str, here: &str, changed: &[(&str, Value)]) -> bool {
+    changed.iter().any(|(other, table)| *other != key && allowed(table, key).is_some_and(|there| there != here))
 }
 
 /// The ends of `A to B`.
@@ -110,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_parameter_has_its_text_its_type_and_what_it_may_be() {
-        let mut schema = nic();
+        let mut schema = nic().clone();
         let mut of = |key| serde_json::to_string(property(&mut schema, key)).expect("JSON");
         expect![[r#"{"type":"integer","format":"uint32","minimum":1,"description":"Cores (HPUs) per cluster. The RTL's command identity has room for 8.","x-allowed":"1 to 16","maximum":16}"#]].assert_eq(&of("cluster.n_cores"));
         // The allowed values depend on another parameter, so there are no bounds that an editor would enforce.
@@ -120,7 +132,7 @@ mod tests {
 
     #[test]
     fn every_number_of_every_preset_is_within_its_bounds() {
-        let mut schema = nic();
+        let mut schema = nic().clone();
         for preset in ["pspin", "pspin-rtl", "pspin-paper"] {
             let params = nics::load(preset, &[], Path::new(".")).expect("a preset is valid");
             let table = serde_json::to_value(&params).expect("JSON");
