@@ -49,7 +49,7 @@ WHERE = {"PsPIN": 0, "this machine, 1 thread": 1, "this machine, 4 threads": 4}
 
 
 def points() -> list[Point]:
-    """Handlers, on the card and here; and two that add with AMOs and without."""
+    """Each handler on the card and on this machine, and those that share a sum with AMOs and without."""
     atomics = [
         Point(name=f"{handler} in L2, {how}", settings={"handler": handler, "threads": -1, "atomics": how})
         for handler in SHARED

@@ -108,7 +108,7 @@ def memory(result: spinet.Result, rank: int) -> bytes:
 
 
 def started_ns(result: spinet.Result, starter: int, *, since_ns: float) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Arrival times of start packets, from a time on. The node with the number `starter` sends them."""
+    """Arrival times of start packets, from `since_ns` on. The node with the number `starter` sends them."""
     frames = result.table("frames")
     is_start = (np.array(frames["event"].to_pylist()) == "delivered") & (frames["frame_node"].to_numpy() == starter)
     arrived: np.ndarray[Any, np.dtype[np.float64]] = frames["tail_ps"].fill_null(-1).to_numpy()[is_start] / 1000

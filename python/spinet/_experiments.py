@@ -186,7 +186,7 @@ def _override(values: dict[str, Any], overrides: Mapping[str, Any]) -> None:
             continue
         found = values.get(table, {})
         inner = found if isinstance(found, list) else [found]
-        # A text stands for a table.
+        # A text is short for a table with one key.
         inner = [{"preset" if table == "nic" else "source": one} if isinstance(one, str) else one for one in inner]
         if key == "source":
             inner = inner[:1]

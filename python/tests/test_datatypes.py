@@ -122,7 +122,7 @@ def test_bounds_that_resized_sets_persist() -> None:
     wide = dt.resized(dt.INT, -4, 16)
     assert (wide.lb, wide.ub, wide.true_lb, wide.true_ub) == (-4, 12, 0, 4)
     assert dt.contiguous(2, wide).pieces()[0].tolist() == [0, 16]
-    # The double reaches further, but only bounds that were set count.
+    # The double reaches further, but where bounds were set, only those count.
     mixed = dt.struct([1, 1], [0, 32], [wide, dt.DOUBLE])
     assert (mixed.lb, mixed.ub, mixed.true_ub) == (-4, 12, 40)
 

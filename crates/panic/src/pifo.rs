@@ -371,7 +371,7 @@ mod tests {
         assert_eq!([rank_of(&mut queue, "a"), rank_of(&mut queue, "b"), rank_of(&mut queue, "c")], [0, 4, 8]);
         share.borrow_mut().set_weight(0, 4);
         assert_eq!(queue.drop_last(), Some("c"));
-        // As if the packet had never come; today's weight would have refunded a quarter.
+        // The refund is what the packet was charged, at the old weight; at the new one it would be a quarter.
         assert_eq!(rank_of(&mut queue, "d"), 8);
     }
 

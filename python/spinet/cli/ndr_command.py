@@ -59,9 +59,9 @@ def command(
 ) -> int:
     """Find the highest rate that a card holds without loss, by bisection over runs.
 
-    A rate is held if no packet is dropped, and if the card is done with packets as fast as they come. That is measured
-    in steady state: while packets come, without the first quarter of that time. So packets that a buffer soaks up do
-    not count. Rates are those on the line, with FCS, preamble and gap.
+    A rate is held if no packet is dropped, and if the card is done with packets as fast as they come. Both are
+    measured in steady state: in the last three quarters of the time in which packets come. So packets that a buffer
+    soaks up do not count. Rates are those on the line, with FCS, preamble and gap.
 
     The rate of --traffic is the one that is searched for. A generator without a count makes 20,000 packets. A capture
     is played back to back at each rate.

@@ -269,7 +269,7 @@ impl HandlerCard {
         let early = if is_ready { Ended::Stalled(None) } else { Ended::NotReady };
         match () {
             _ if self.timeline.next().is_some() && self.driver.now() < self.limit => None,
-            // Packets that come after the limit are not waited for.
+            // Does not wait for packets that come after the limit.
             _ if is_finished && is_stalled => Some(if status.is_cut { Ended::Limit } else { Ended::Complete }),
             _ if is_stalled => Some(early),
             _ if self.driver.now() >= self.limit => Some(Ended::Limit),

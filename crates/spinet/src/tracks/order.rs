@@ -455,7 +455,7 @@ mod tests {
 
     /// Adds 1000 items up to a time of `longest`, in batches of 25, of which all up to the time `settled` are given. Returns what came.
     fn all(ordered: &mut Ordered, longest: u64, settled: impl Fn(u64) -> u64) -> Vec<Vec<u64>> {
-        // Keys in a fixed disorder: 379 is prime to 1000. Each tenth one is the same as the one before.
+        // A fixed permutation of the keys: 379 is coprime to 1000. Every tenth key repeats the one before.
         let key = |i: u64| (i - u64::from(i % 10 == 9)) * 379 % 1000 * (longest << KIND_BITS) / 1000;
         let mut got = Vec::new();
         for i in 0..1000 {

@@ -228,7 +228,7 @@ fn behind(design: &Design, port: &str, resources: &[String]) -> Vec<String> {
 
 /// Owners of the bytes of a memory.
 struct Held<T> {
-    /// From the first byte to the byte after the last, and the owner.
+    /// By the first byte of an area: the byte after its last one, and the owner.
     areas: BTreeMap<u64, (u64, T)>,
 }
 
