@@ -186,6 +186,13 @@ def test_the_buffer_behind_the_rmt_pipeline_is_full() -> None:
     assert summary["counters"][name] == sum(range(2, 27))
 
 
+def test_a_buffer_that_stalls_the_line_is_full_and_no_more() -> None:
+    # The rest of a packet that finds less room than it needs waits on the line.
+    slow = {"ingress.rmt_cycles": 1000, "ingress.buffer_flits": 100}
+    summary = spinet.run(nic="panic", chains="all:", traffic="udp:size=1500,count=1000,rate=50G", set=slow).summary
+    assert full(summary) == ("network[0].ingress.buffered_flit_cycles", "holds")
+
+
 def test_the_packet_buffer_of_panic_is_full() -> None:
     # The only unit takes a packet after the other, and most of the time they are on their way to it.
     summary = spinet.run(

@@ -154,7 +154,12 @@ impl CounterList<'_> {
 
     /// Adds a counter of things held, summed over cycles, and the resource that holds at most `units` of them.
     pub fn held(&mut self, name: &str, level: &Level, units: u64, limit: &str) {
-        self.resource(name, level.total(self.now + 1), units, limit, Use::Holds);
+        self.held_for(name, level.total(self.now + 1), units, limit);
+    }
+
+    /// The same, with the sum up to this cycle, which is included.
+    pub fn held_for(&mut self, name: &str, cycles: u64, units: u64, limit: &str) {
+        self.resource(name, cycles, units, limit, Use::Holds);
     }
 
     fn resource(&mut self, name: &str, cycles: u64, units: u64, limit: &str, does: Use) {

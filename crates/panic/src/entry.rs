@@ -3,7 +3,7 @@
 use crate::cells::Cells;
 use crate::protocol::{Descriptor, Flit, Leg, Message, NodeId, PacketStep, Trail, n_flits};
 use crate::world::{Arrival, ExternalPort, Verdict};
-use kernel::trace::{Counter, Level};
+use kernel::trace::Counter;
 use kernel::{CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
 
@@ -211,32 +211,51 @@ pub struct Sender {
     /// Waiting flits, without those of the last run, and the cycle after that run.
     waiting: usize,
     run_end: Cycle,
-    /// Waiting flits over time, up to the cycle `noted`.
-    buffered: Level,
+    /// Most flits that the buffer holds. Those above wait in front of it.
+    room: usize,
+    /// Flits in the buffer, summed over all cycles before `noted`; and those in that cycle.
+    buffered: u64,
     noted: Cycle,
+    noted_flits: u64,
 }
 
 impl Sender {
     /// A sender at `node`.
     pub fn new(node: NodeId, flit_bytes: usize, output: Tx<Flit>) -> Sender {
-        let (queue, rest, waiting, run_end, buffered, noted) = Default::default();
-        Sender { node, flit_bytes, output, queue, rest, waiting, run_end, buffered, noted }
+        let (queue, rest, waiting, run_end, buffered, noted, noted_flits) = Default::default();
+        let room = usize::MAX;
+        Sender { node, flit_bytes, output, queue, rest, waiting, run_end, room, buffered, noted, noted_flits }
     }
 
-    /// Waiting flits over time, up to cycle `now`. A flit that was sent is gone from the next cycle on, so the number falls by one a
-    /// cycle during a run.
-    pub fn buffered(&self, now: Cycle) -> Level {
-        let mut buffered = self.buffered.clone();
-        let last = now.min(self.run_end.max(self.noted + 1));
-        (self.noted + 1..=last).for_each(|at| buffered.set(at, self.waiting(at) as u64));
-        buffered
+    /// Counts at most `room` flits as buffered.
+    pub fn with_room(self, room: usize) -> Sender {
+        Sender { room, ..self }
+    }
+
+    /// Flits in the buffer, summed over all cycles before `end`. A flit that was sent is gone from the next cycle on, so the number
+    /// falls by one a cycle during a run.
+    pub fn buffered_before(&self, end: Cycle) -> u64 {
+        if end <= self.noted {
+            return self.buffered;
+        }
+        let begin = self.noted + 1;
+        let falling = end.min(self.run_end).saturating_sub(begin);
+        let (most, room) = (self.waiting(begin) as u64, self.room as u64);
+        let full = most.saturating_add(1).saturating_sub(room).min(falling);
+        // The numbers of flits in the cycles that follow, each one less than the one before.
+        let rest = falling - full;
+        let sum = rest * (most - full) - rest * rest.saturating_sub(1) / 2;
+        let level = (self.waiting as u64).min(room) * (end - begin - falling);
+        self.buffered + self.noted_flits + full * room.min(most) + sum + level
     }
 
     /// Notes the number of flits up to `now`, before it changes.
     fn note(&mut self, now: Cycle) {
-        let last = now.min(self.run_end.max(self.noted + 1));
-        (self.noted + 1..=last).for_each(|at| self.buffered.set(at, self.waiting(at) as u64));
-        self.noted = now;
+        if now > self.noted {
+            self.buffered = self.buffered_before(now);
+            self.noted = now;
+            self.noted_flits = self.waiting(now).min(self.room) as u64;
+        }
     }
 
     /// Number of flits, including the next descriptor, that wait when cycle `now` begins.
@@ -250,7 +269,7 @@ impl Sender {
         self.note(now);
         self.waiting += n;
         self.queue.push_back((ready, message, n));
-        self.buffered.set(now, self.waiting(now) as u64);
+        self.noted_flits = self.waiting(now).min(self.room) as u64;
     }
 
     /// Sends a flit, if one is due and there is room, or a run of them. Returns the cycle of the next attempt, or `None` if a
@@ -291,5 +310,48 @@ impl Sender {
     /// Names the port.
     pub fn ports(&self, ports: &mut Ports) {
         ports.output("out", &self.output);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::flits;
+    use kernel::{Activity, Component};
+
+    /// Sends a message of 25 flits at cycle 10 and 15, and compares the sum of buffered flits with a count cycle by cycle.
+    struct Scene {
+        sender: Sender,
+        room: usize,
+        counted: u64,
+    }
+
+    impl Component for Scene {
+        fn tick(&mut self, now: Cycle) -> Activity {
+            if now == 10 || now == 15 {
+                let [(_, Flit::Head(message)), ..] = &flits("0 1 0 1500")[..] else { panic!("a message") };
+                self.sender.push(now, now + 1, message.clone());
+            }
+            self.counted += self.sender.waiting(now).min(self.room) as u64;
+            self.sender.send(now);
+            assert_eq!(self.sender.buffered_before(now + 1), self.counted, "cycle {now}");
+            // By then all flits are gone.
+            if now < 250 { Activity::Busy } else { Activity::Idle }
+        }
+
+        fn ports(&self, ports: &mut Ports) {
+            self.sender.ports(ports);
+        }
+    }
+
+    #[test]
+    fn buffered_flits_are_those_that_the_buffer_holds() {
+        for (room, takes_all) in [(usize::MAX, true), (usize::MAX, false), (40, true), (8, true), (8, false)] {
+            testkit::bench(300, |bench| {
+                let output = bench.output("out", 8, move |now| takes_all || now % 3 == 0, |_| String::new());
+                let sender = Sender::new(NodeId(0), 64, output).with_room(room);
+                bench.add("sender", Scene { sender, room, counted: 0 });
+            });
+        }
     }
 }

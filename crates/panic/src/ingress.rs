@@ -105,6 +105,8 @@ impl Ingress {
     /// An idle port. The parameters must have passed their check.
     pub fn new(params: IngressParams, wires: IngressWiring) -> Ingress {
         let (packets, bytes, stalled_cycles) = Default::default();
+        // With `stall`, the rest of a packet that finds less room than it needs waits on the line.
+        let wires = IngressWiring { sender: wires.sender.with_room(params.buffer_flits as usize), ..wires };
         let drops = DropCounts::new(&[DropReason::Rmt, DropReason::IngressBuffer]);
         Ingress { params, wires, line_free: 0, line_busy: 0, held: None, packets, bytes, stalled_cycles, drops }
     }
@@ -201,8 +203,8 @@ impl Component for Ingress {
             1,
             &format!("the line in: {} Gbit/s", line_bps as f64 / 1e9),
         );
-        let buffered = self.wires.sender.buffered(counters.now());
-        counters.held("buffered_flit_cycles", &buffered, buffer_flits.into(), "the buffer behind the RMT pipeline");
+        let buffered = self.wires.sender.buffered_before(counters.now() + 1);
+        counters.held_for("buffered_flit_cycles", buffered, buffer_flits.into(), "the buffer behind the RMT pipeline");
         self.drops.counters(counters, "drops.", "");
         self.wires.entry.counters(counters);
     }
