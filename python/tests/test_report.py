@@ -137,6 +137,8 @@ def test_load_goes_to_parts_and_connections() -> None:
     assert loads.of(design("tigon2"), {"pci.busy_cycles": 0.5}).parts == {"pci": 0.5}
     assert loads.of(design("panic"), {"sha[1].engine.lane[2].intake_cycles": 0.5}).parts == {"sha.engine": 0.5}
     assert loads.of(design("panic"), {"network[0].ingress.line_cycles": 0.5}).parts == {"ingress": 0.5}
+    assert loads.of(design("panic"), {"scheduler.leaving_packet_cycles[1]": 0.5}).parts == {"scheduler.port": 0.5}
+    assert loads.of(design("panic"), {"dma.transmit.buffered_flit_cycles": 0.5}).parts == {"dma.engine": 0.5}
     drawn = svg(design("pspin"), busy={"nic.memories.packet_nic_writes": 0.5, "nic.cluster[1].hpus": 0.97})
     assert ">50 %<" in drawn and ">97 %<" in drawn
     assert " %<" not in svg(design("pspin"))

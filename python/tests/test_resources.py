@@ -193,6 +193,46 @@ def test_a_buffer_that_stalls_the_line_is_full_and_no_more() -> None:
     assert full(summary) == ("network[0].ingress.buffered_flit_cycles", "holds")
 
 
+def test_the_buffer_for_packets_to_the_host_is_full() -> None:
+    # Each beat of 64 bytes takes ten cycles on its way to host memory; this model of PCIe counts no busy cycles.
+    slow = {"dma.pcie.write_gap_cycles": 9}
+    summary = spinet.run(
+        nic="panic", chains="all: => host", traffic="udp:size=1500,count=400,rate=50G", set=slow
+    ).summary
+    assert full(summary) == ("dma.buffered_flit_cycles", "holds")
+
+
+def test_the_buffer_for_packets_from_the_host_is_full() -> None:
+    # A read takes 8 us, in which 256 flits are requested.
+    slow = {"dma.pcie.latency_cycles": 1000}
+    summary = spinet.run(nic="panic", chains="all:", send="0=udp:size=1500,count=2000,rate=100G", set=slow).summary
+    assert full(summary) == ("dma.transmit.buffered_flit_cycles", "holds")
+
+
+def test_the_fifo_from_the_pifos_to_a_port_is_full() -> None:
+    # A packet's bytes leave 1000 cycles after its descriptor, and seven descriptors are on their way meanwhile.
+    summary = spinet.run(
+        nic="panic-rtl",
+        chains="all: work",
+        services="work: delay, cycles=1, units=3, credits=64",
+        traffic="udp:size=64,count=400,rate=10G",
+        set={"scheduler.ports": 1, "scheduler.buffer.read_cycles": 1000},
+    ).summary
+    assert full(summary) == ("scheduler.leaving_packet_cycles[0]", "holds")
+
+
+def test_the_fifo_behind_a_pifo_is_full() -> None:
+    # Packets leave the PIFO before they have a credit. The only unit takes one packet after the other, and most of the
+    # time they are on their way to it. It is the third service, after those of the preset.
+    summary = spinet.run(
+        nic="panic-rtl",
+        chains="all: work",
+        services="work: delay, cycles=1, units=1, credits=1",
+        traffic="udp:size=64,count=200,rate=100G",
+    ).summary
+    assert full(summary) == ("scheduler.crossing_packet_cycles[2]", "holds")
+
+
 def test_the_packet_buffer_of_panic_is_full() -> None:
     # The only unit takes a packet after the other, and most of the time they are on their way to it.
     summary = spinet.run(

@@ -325,6 +325,7 @@ fn a_chain_is_pushed_from_unit_to_unit() {
             scheduler.waited_cycles 4
             scheduler.pushes_planned 1
             scheduler.buffered_packet_cycles 16
+            scheduler.leaving_packet_cycles[0] 13
             scheduler.pifo_cycles[0] 2
             scheduler.credits[0] 2
             scheduler.credits[1] 2
@@ -359,6 +360,7 @@ fn without_push_a_chain_goes_through_the_scheduler() {
             scheduler.scheduled 2
             scheduler.waited_cycles 8
             scheduler.buffered_packet_cycles 32
+            scheduler.leaving_packet_cycles[0] 26
             scheduler.pifo_cycles[0] 4
             scheduler.credits[0] 2
             scheduler.credits[1] 2

@@ -41,6 +41,10 @@ _ELSEWHERE = {
     "network.egress.buffered_flit_cycles": "egress",
     "scheduler.pifo_cycles": "scheduler.pifos",
     "scheduler.buffered_packet_cycles": "scheduler.pifos",
+    "scheduler.leaving_packet_cycles": "scheduler.port",
+    "scheduler.crossing_packet_cycles": "scheduler.pifos",
+    "dma.buffered_flit_cycles": "dma.engine",
+    "dma.transmit.buffered_flit_cycles": "dma.engine",
 }
 
 

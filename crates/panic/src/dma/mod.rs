@@ -153,7 +153,7 @@ impl Component for Dma {
         changed |= self.take_answers(now);
         changed |= self.transmit.complete(&mut self.link);
         changed |= self.receive.take(now, &mut self.link);
-        changed |= self.receive.write(&mut self.link);
+        changed |= self.receive.write(now, &mut self.link);
         changed |= self.ask(now);
         let next_flit = self.transmit.send(now);
         let moving = self.link.tick(now);

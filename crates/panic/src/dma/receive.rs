@@ -9,7 +9,7 @@ use crate::drops::{DropCounts, DropReason};
 use crate::protocol::{Flit, Leg, Message, NodeId, PacketStep};
 use crate::world::{ExternalPort, SharedOutlet};
 use blocks::pcie::Bytes;
-use kernel::trace::Counter;
+use kernel::trace::{Counter, Level};
 use kernel::{CounterList, Cycle, Ports, Rx};
 use std::collections::VecDeque;
 
@@ -29,8 +29,9 @@ pub struct Receive {
     packets: VecDeque<Incoming>,
     /// The packet being dropped, until its tail arrives.
     dropped: Option<(Box<Message>, DropReason)>,
-    /// Flits waiting for PCIe, and their limit.
+    /// Flits waiting for PCIe, also over time, and their limit. A flit that went to the link is gone from the next cycle on.
     held: usize,
+    buffered: Level,
     room: usize,
     n_packets: Counter,
     n_bytes: Counter,
@@ -68,7 +69,7 @@ impl Receive {
     ) -> Receive {
         let ring = |&place: &QueueLayout| Ring::filled(place, params.prefetched, params.ring_slots);
         let rings = places.iter().map(ring).collect();
-        let (line, packets, dropped, held, n_packets, n_bytes, unit_drops) = Default::default();
+        let (line, packets, dropped, held, buffered, n_packets, n_bytes, unit_drops) = Default::default();
         let drops = DropCounts::new(&[DropReason::NoHostBuffer, DropReason::LongForHostBuffer]);
         let room = params.rx_flits as usize;
         Receive {
@@ -82,6 +83,7 @@ impl Receive {
             packets,
             dropped,
             held,
+            buffered,
             room,
             n_packets,
             n_bytes,
@@ -137,6 +139,7 @@ impl Receive {
         packet.come = if is_whole { packet.len } else { packet.len.min(packet.come + self.flit_bytes) };
         packet.held += 1;
         self.held += 1;
+        self.buffered.set(now, self.held as u64);
         true
     }
 
@@ -215,11 +218,15 @@ impl Receive {
 
     /// Writes as many beats per cycle as fit a flit's width, at least one, if the link accepts them. Returns true if it wrote
     /// any.
-    pub fn write(&mut self, link: &mut HostLink) -> bool {
+    pub fn write(&mut self, now: Cycle, link: &mut HostLink) -> bool {
         let mut beats = self.flit_bytes.div_ceil(BEAT);
+        let before = self.held;
         let mut changed = false;
         while beats > 0 && link.takes_write() && self.write_beat(link) {
             (beats, changed) = (beats - 1, true);
+        }
+        if self.held < before {
+            self.buffered.set(now + 1, self.held as u64);
         }
         changed
     }
@@ -279,6 +286,7 @@ impl Receive {
         counters.add("packets", self.n_packets.total());
         counters.add("bytes", self.n_bytes.total());
         counters.add("unit_drops", self.unit_drops.total());
+        counters.held("buffered_flit_cycles", &self.buffered, self.room as u64, "the buffer for packets to the host");
         self.drops.counters(counters, "drops.", "");
     }
 }

@@ -9,7 +9,7 @@ use crate::drops::{DropCounts, DropReason};
 use crate::entry::{Entry, Sender};
 use crate::protocol::{Message, NodeId, n_flits};
 use crate::world::{Arrival, ExternalPort, SharedClassifier, SharedOutlet, Verdict};
-use kernel::trace::Counter;
+use kernel::trace::{Counter, Level};
 use kernel::{CounterList, Cycle, Ports};
 use std::collections::VecDeque;
 
@@ -36,8 +36,9 @@ pub struct Transmit {
     line: FetchQueue,
     /// Queues with a prefetched descriptor, each at most once.
     ready: VecDeque<usize>,
-    /// Flits of requested packets.
+    /// Flits of requested packets, also over time.
     requested_flits: usize,
+    requested: Level,
     room: usize,
     /// Packets that have been read and whose completions are not written: queue, slot, bytes.
     done: VecDeque<(usize, u32, u32)>,
@@ -62,10 +63,10 @@ impl Transmit {
     /// Reads the rings at `places`.
     pub fn new(params: &DmaParams, wires: TransmitWiring, places: &[QueueLayout]) -> Transmit {
         let rings = places.iter().map(|&place| Ring::new(place, params.prefetched)).collect();
-        let (line, ready, requested_flits, done, held, n_packets, n_bytes) = Default::default();
+        let (line, ready, requested_flits, requested, done, held, n_packets, n_bytes) = Default::default();
         let drops = DropCounts::new(&[DropReason::NoExit, DropReason::LongForHostBuffer]);
         let room = params.tx_flits as usize;
-        Transmit { wires, rings, line, ready, requested_flits, room, done, held, n_packets, n_bytes, drops }
+        Transmit { wires, rings, line, ready, requested_flits, requested, room, done, held, n_packets, n_bytes, drops }
     }
 
     /// Reads the scheduler's bank notes. Called at each tick.
@@ -110,6 +111,7 @@ impl Transmit {
         }
         self.line.join(queue, ring);
         self.requested_flits += n;
+        self.requested.set(now, self.requested_flits as u64);
         let id = host.id(queue);
         // An empty packet reads one byte, so that packets stay in order.
         link.read(buffer.addr, buffer.len.max(1), ReadPurpose::Packet { queue, buffer, id });
@@ -142,6 +144,7 @@ impl Transmit {
         while self.held.front().is_some_and(|held| self.wires.entry.admits(now, &held.verdict)) {
             let Held { first, flits, arrival, verdict } = self.held.pop_front().expect("one waits");
             self.requested_flits -= flits;
+            self.requested.set(now, self.requested_flits as u64);
             match self.wires.entry.message(first, self.wires.node, arrival, verdict) {
                 Ok(message) => self.wires.sender.push(now, now, message),
                 Err(message) => self.drop(now, *message, DropReason::NoExit),
@@ -206,6 +209,10 @@ impl Transmit {
     pub fn counters(&self, counters: &mut CounterList) {
         counters.add("transmit.packets", self.n_packets.total());
         counters.add("transmit.bytes", self.n_bytes.total());
+        let end = counters.now() + 1;
+        let cycles = self.requested.total(end) + self.wires.sender.buffered_before(end);
+        let limit = "the buffer for packets from the host";
+        counters.held_for("transmit.buffered_flit_cycles", cycles, self.room as u64, limit);
         self.drops.counters(counters, "transmit.drops.", "");
     }
 }

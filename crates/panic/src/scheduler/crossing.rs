@@ -40,6 +40,8 @@ pub(super) struct Crossing<T> {
     slots: VecDeque<(Cycle, T)>,
     /// Freed slots: the cycle from which the PIFO's side sees each.
     freed: VecDeque<Cycle>,
+    /// Cycles in which freed slots are occupied as the PIFO's side sees them, also those that are to come.
+    occupied: u64,
     /// The registers behind the slots.
     read: Option<T>,
     end: Option<T>,
@@ -49,7 +51,19 @@ impl<T> Crossing<T> {
     /// An empty FIFO.
     pub fn new(params: CrossingParams, n_slots: usize, pop_cycles: u32) -> Crossing<T> {
         let (popped, slots, freed, read, end) = (None, VecDeque::new(), VecDeque::new(), None, None);
-        Crossing { params, n_slots, pop_cycles: pop_cycles.into(), popped, slots, freed, read, end }
+        Crossing { params, n_slots, pop_cycles: pop_cycles.into(), popped, slots, freed, occupied: 0, read, end }
+    }
+
+    /// Occupied slots as the PIFO's side sees them, summed over all cycles before `end`.
+    pub fn occupied_before(&self, end: Cycle) -> u64 {
+        let now: u64 = self.slots.iter().map(|&(seen, _)| end.saturating_sub(self.filled_at(seen))).sum();
+        let to_come: u64 = self.freed.iter().map(|known| known.saturating_sub(end)).sum();
+        self.occupied + now - to_come
+    }
+
+    /// When a slot was filled that the NIC's side sees from cycle `seen` on.
+    fn filled_at(&self, seen: Cycle) -> Cycle {
+        seen - 1 - Cycle::from(self.params.synchroniser)
     }
 
     /// Returns true if the FIFO is empty and no item is on its way into it.
@@ -99,9 +113,12 @@ impl<T> Crossing<T> {
             self.end = self.read.take();
         }
         if self.read.is_none() && self.slots.front().is_some_and(|&(known, _)| known <= now) {
-            self.read = self.slots.pop_front().map(|(_, item)| item);
+            let (seen, item) = self.slots.pop_front().expect("it was just there");
+            self.read = Some(item);
             let edge = (now / self.pop_cycles + 1) * self.pop_cycles;
-            self.freed.push_back(edge + Cycle::from(self.params.synchroniser) * self.pop_cycles);
+            let known = edge + Cycle::from(self.params.synchroniser) * self.pop_cycles;
+            self.freed.push_back(known);
+            self.occupied += known - self.filled_at(seen);
         }
     }
 }
@@ -147,6 +164,22 @@ mod tests {
     #[test]
     fn pops_at_every_second_edge_lose_nothing() {
         check(false, 10, expect!["20.0 30.1 40.2 50.3 60.4 70.5"]);
+    }
+
+    #[test]
+    fn a_slot_is_occupied_until_the_pifos_side_sees_that_it_is_free() {
+        let mut crossing = Crossing::new(CrossingParams { synchroniser: 2, small_packets: true }, 4, 2);
+        crossing.pop('a');
+        let mut sums = Vec::new();
+        for now in 0..20 {
+            if now > 0 && now % 2 == 0 {
+                crossing.edge(now);
+            }
+            crossing.shift(now);
+            sums.push(crossing.occupied_before(now + 1));
+        }
+        // In a slot from cycle 2 on, read in cycle 5; the PIFO's side sees that at the third edge from then on, in cycle 10.
+        assert_eq!(sums[..13], [0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 8, 8, 8]);
     }
 
     #[test]

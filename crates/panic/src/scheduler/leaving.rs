@@ -102,6 +102,8 @@ impl Scheduler {
         }
         let node = u64::from(message.to.0);
         self.tracer.emit(&PACKET_SCHEDULED, now, &[descriptor.id, node, now - since]);
-        self.ports[port].leaving.push_back((now + Cycle::from(self.params.pifo.dequeue_cycles), cell));
+        let port = &mut self.ports[port];
+        port.leaving.push_back((now + Cycle::from(self.params.pifo.dequeue_cycles), cell));
+        port.n_leaving.set(now, port.leaving.len() as u64);
     }
 }

@@ -68,6 +68,8 @@ struct Port {
     receiving: Receiving,
     /// Popped packets, and the cycle from which each can leave.
     leaving: VecDeque<(Cycle, usize)>,
+    /// Their number over time.
+    n_leaving: Level,
     /// The cycle after the last run of flits that was sent.
     run_end: Cycle,
 }
@@ -112,8 +114,9 @@ pub struct Scheduler {
     scheduled: Counter,
     waited_cycles: Counter,
     pushes_planned: Counter,
-    /// Packets in the buffer.
+    /// Packets in the buffer, and whether their number may have changed in this cycle.
     buffered: Level,
+    cells_changed: bool,
     drops: Drops,
     outlet: Option<SharedOutlet>,
     /// Entries that receive bank notes, and which banks are short of cells.
@@ -151,6 +154,7 @@ impl Scheduler {
             bank: Bank::new(cells),
             receiving: Receiving::Nothing,
             leaving: VecDeque::new(),
+            n_leaving: Level::default(),
             run_end: 0,
         };
         Scheduler {
@@ -166,6 +170,7 @@ impl Scheduler {
             waited_cycles: Counter::default(),
             pushes_planned: Counter::default(),
             buffered: Level::default(),
+            cells_changed: true,
             drops: Drops::new(params.n_classes),
             outlet: None,
             bank_notes: Vec::new(),
@@ -232,6 +237,7 @@ impl Scheduler {
                 port.bank.write(cell, is_last);
                 if is_last {
                     port.receiving = Receiving::Nothing;
+                    self.cells_changed = true; // The cell is free if the packet was dropped.
                 }
             }
             Receiving::Away => {
@@ -281,6 +287,7 @@ impl Scheduler {
         port.receiving = Receiving::Into(cell);
         let ready = now + Cycle::from(self.params.pifo.enqueue_cycles);
         block.entering.push_back((ready, service, BufferCell { port: which, cell }));
+        self.cells_changed = true;
         true
     }
 
@@ -307,6 +314,7 @@ impl Scheduler {
         if let Some(cells) = &self.cells {
             cells.dropped(now, &message);
         }
+        self.cells_changed = true;
         self.note_drop(now, message, reason);
     }
 
@@ -317,8 +325,10 @@ impl Scheduler {
         }
     }
 
-    /// Sends a note for each bank that became short of cells or is no longer.
-    fn send_bank_notes(&mut self) {
+    /// Counts the packets in the buffer, and sends a note for each bank that became short of cells or is no longer.
+    fn note_cells(&mut self, now: Cycle) {
+        let n_free: usize = self.ports.iter().map(|port| port.bank.n_free()).sum();
+        self.buffered.set(now, self.n_cells() - n_free as u64);
         for (port, is_short) in self.is_short.iter_mut().enumerate() {
             let now_short = self.ports[port].bank.n_free() <= self.params.dropping.free_cells as usize;
             if *is_short != now_short {
@@ -398,7 +408,12 @@ impl Scheduler {
         match &mut flit {
             Flit::Head(message) => message.descriptor.trail.mark(now, PacketStep::Scheduled, port.wires.node),
             Flit::Body => {}
-            Flit::Tail => _ = port.leaving.pop_front(),
+            Flit::Tail => {
+                port.leaving.pop_front();
+                // No packet takes its slot before the next cycle.
+                port.n_leaving.set(now + 1, port.leaving.len() as u64);
+                self.cells_changed = true;
+            }
         }
         port.wires.output.send(flit);
         Some(now + 1)
@@ -427,9 +442,9 @@ impl Component for Scheduler {
             let send = self.send(now, which);
             next = [next, send].into_iter().flatten().min();
         }
-        self.send_bank_notes();
-        let n_free: usize = self.ports.iter().map(|port| port.bank.n_free()).sum();
-        self.buffered.set(now, self.n_cells() - n_free as u64);
+        if std::mem::take(&mut self.cells_changed) {
+            self.note_cells(now);
+        }
         match next {
             Some(next) if !is_active && next > now + 1 => Activity::Until(next),
             _ if is_active || next.is_some() => Activity::Busy,
@@ -458,6 +473,16 @@ impl Component for Scheduler {
             self.n_cells(),
             "packets in the packet buffer: its cells",
         );
+        let slots = self.params.pifo.leaving_slots() as u64;
+        for (i, port) in self.ports.iter().enumerate() {
+            let limit = format!("descriptors on their way to port {i}");
+            counters.held(&format!("leaving_packet_cycles[{i}]"), &port.n_leaving, slots, &limit);
+        }
+        let slots = self.params.pifo.crossing_slots.into();
+        for (i, crossing) in self.crossings.iter().enumerate() {
+            let cycles = crossing.occupied_before(counters.now() + 1);
+            counters.held_for(&format!("crossing_packet_cycles[{i}]"), cycles, slots, "the FIFO behind the PIFO");
+        }
         let push_cycles = u64::from(self.params.pifo.push_cycles);
         for (i, block) in self.blocks.iter().enumerate() {
             let limit = format!("PIFO block {i}: a packet each {push_cycles} cycles");

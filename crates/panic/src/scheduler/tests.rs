@@ -192,6 +192,7 @@ fn the_most_urgent_goes_first_and_detours_are_more_urgent() {
             it.scheduled 5
             it.waited_cycles 315
             it.buffered_packet_cycles 345
+            it.leaving_packet_cycles[0] 35
             it.pifo_cycles[0] 10
             it.credits[0] 2
             it.credits[1] 2"#]],
@@ -225,6 +226,7 @@ fn the_last_service_goes_first() {
             it.scheduled 8
             it.waited_cycles 192
             it.buffered_packet_cycles 240
+            it.leaving_packet_cycles[1] 56
             it.pifo_cycles[0] 16"#]],
     );
 }
@@ -256,6 +258,7 @@ fn at_the_threshold_the_least_urgent_is_dropped() {
             it.scheduled 5
             it.waited_cycles 311
             it.buffered_packet_cycles 351
+            it.leaving_packet_cycles[0] 35
             it.pifo_cycles[0] 14
             it.credits[0] 2
             it.credits[1] 2
@@ -298,6 +301,8 @@ fn a_shortage_of_cells_in_both_banks_drops_too() {
             it.scheduled 6
             it.waited_cycles 224
             it.buffered_packet_cycles 278
+            it.leaving_packet_cycles[0] 35
+            it.leaving_packet_cycles[1] 7
             it.pifo_cycles[0] 16
             it.credits[0] 2
             it.credits[1] 2
@@ -330,6 +335,7 @@ fn a_full_bank_drops_packets_for_an_arriving_one() {
             it.scheduled 4
             it.waited_cycles 59
             it.buffered_packet_cycles 96
+            it.leaving_packet_cycles[0] 31
             it.pifo_cycles[0] 10
             it.credits[0] 1
             it.credits[1] 2
@@ -369,6 +375,8 @@ fn a_full_bank_drops_only_its_own_packets() {
             it.scheduled 5
             it.waited_cycles 185
             it.buffered_packet_cycles 245
+            it.leaving_packet_cycles[0] 28
+            it.leaving_packet_cycles[1] 7
             it.pifo_cycles[0] 12
             it.credits[0] 2
             it.credits[1] 2
@@ -392,6 +400,7 @@ fn packets_that_cannot_be_scheduled_are_counted() {
             it.scheduled 1
             it.waited_cycles 4
             it.buffered_packet_cycles 33
+            it.leaving_packet_cycles[0] 30
             it.pifo_cycles[0] 2
             it.credits[0] 1
             it.credits[1] 2
@@ -423,6 +432,7 @@ fn a_flow_with_affinity_stays_on_its_unit() {
             it.scheduled 4
             it.waited_cycles 196
             it.buffered_packet_cycles 220
+            it.leaving_packet_cycles[0] 28
             it.pifo_cycles[0] 8
             it.credits[0] 1
             it.credits[2] 2"#]],
@@ -449,6 +459,7 @@ fn a_leaky_bucket_delays_packets_even_if_units_have_credit() {
             it.scheduled 3
             it.waited_cycles 106
             it.buffered_packet_cycles 126
+            it.leaving_packet_cycles[0] 23
             it.pifo_cycles[0] 6
             it.credits[1] 1
             it.credits[2] 2"#]],
