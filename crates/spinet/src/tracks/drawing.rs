@@ -2,7 +2,7 @@
 
 use super::lanes::{Lanes, OfSteps};
 use super::order::{KIND_BITS, KINDS, Ordered};
-use super::perfetto::{Perfetto, first_id};
+use super::perfetto::{self, About, Perfetto, first_id};
 use super::waves::Waves;
 use super::{Group, Note, PERIOD_PS, Scenery, Subject, Track, TracksError, TracksSpec};
 use crate::paths::Step;
@@ -24,7 +24,6 @@ pub(super) struct Slice {
     pub packet: u64,
     /// Identity of the packet, unique in the trace; 1 or more.
     pub flow: u64,
-    pub message: Option<u64>,
     pub blocker: Option<u64>,
     pub takes_ps: u64,
     /// True for the last slice of the packet.
@@ -143,7 +142,7 @@ pub(super) struct Drawing {
 /// A packet of which slices wait or have begun. Its slices follow each other, so it has one lane at a time.
 struct Drawn {
     packet: u64,
-    message: Option<u64>,
+    about: About,
     /// The lane of the slice that began last.
     lane: u32,
     /// Slices that have not ended.
@@ -404,7 +403,7 @@ impl Stage {
 
     /// A free entry for a packet.
     fn entry(&mut self, &Subject { packet, message, .. }: &Subject) -> u64 {
-        let drawn = Drawn { packet, message, lane: 0, open: 0 };
+        let drawn = Drawn { packet, about: perfetto::about(packet, message), lane: 0, open: 0 };
         match self.free.pop() {
             Some(entry) => {
                 self.drawn[entry as usize] = drawn;
@@ -428,7 +427,9 @@ impl Stage {
     /// Processes the next item in order of time.
     fn play(&mut self, item: &[u64]) -> io::Result<()> {
         let (at, kind) = (item[0] >> KIND_BITS, item[0] & ((1 << KIND_BITS) - 1));
-        self.pass(at)?;
+        if at != self.now {
+            self.pass(at)?;
+        }
         match (kind, item) {
             (kind::ADD, &[_, rise]) => {
                 let (counter, by) = ((rise & ((1 << COUNTER_BITS) - 1)) as usize, rise as i64 >> COUNTER_BITS);
@@ -446,54 +447,58 @@ impl Stage {
             }
             _ => {}
         }
-        let (track, entry) = (item[1] as u32 as usize, item[1] >> ENTRY_BIT);
-        if matches!(kind, kind::BEGIN | kind::END) {
-            let by = if kind == kind::BEGIN { 1 } else { -1 };
-            if self.tracks[track].group == Group::Cores {
+        let (track, entry) = (item[1] as u32, item[1] >> ENTRY_BIT);
+        let is_inner = matches!(kind, kind::BEGIN_INNER | kind::END_INNER);
+        let begin = <&[u64; 5]>::try_from(item).ok();
+        let of_track = track as usize;
+        if !is_inner {
+            let by = if begin.is_some() { 1 } else { -1 };
+            if self.tracks[of_track].group == Group::Cores {
                 self.add(BUSY, by);
             }
-            self.add(self.counter_of[track], by);
+            self.add(self.counter_of[of_track], by);
         }
         if entry == HIDDEN {
             return Ok(());
         }
         let drawn = &mut self.drawn[entry as usize];
-        match kind {
-            kind::BEGIN => drawn.lane = self.lanes[track].enter(),
-            kind::END => {
-                self.lanes[track].leave(drawn.lane);
+        let Some(&[_, _, name, blocker, takes_ps]) = begin else {
+            let lane = drawn.lane;
+            if !is_inner {
+                self.lanes[of_track].leave(lane);
                 drawn.open -= 1;
                 if drawn.open == 0 {
                     self.free.push(entry);
                 }
             }
-            _ => {}
-        }
-        let is_inner = matches!(kind, kind::BEGIN_INNER | kind::END_INNER);
-        let mut slice = Slice { track: track as u32, lane: drawn.lane, is_inner, ..Slice::default() };
-        let mut is_begin = false;
-        if let &[_, _, name, blocker, takes_ps] = item {
-            is_begin = true;
-            slice = Slice {
-                name: name as u32,
-                stage: (name >> STAGE_BIT) as u8,
-                is_last: name & IS_LAST != 0,
-                packet: drawn.packet,
-                flow: self.first_flow + drawn.packet,
-                message: drawn.message,
-                blocker: blocker.checked_sub(1),
-                takes_ps,
-                ..slice
-            };
-        }
-        if let Some(perfetto) = &mut self.perfetto {
-            match is_begin {
-                true => perfetto.begin(at, &self.tracks[track], &slice)?,
-                false => perfetto.end(at, &self.tracks[track], &slice)?,
+            if let Some(perfetto) = &mut self.perfetto {
+                perfetto.end(at, &self.tracks[of_track], track, lane)?;
             }
+            if let Some(waves) = &mut self.waves {
+                waves.slice(&Slice { track, lane, is_inner, ..Slice::default() }, false);
+            }
+            return Ok(());
+        };
+        if !is_inner {
+            drawn.lane = self.lanes[of_track].enter();
+        }
+        let slice = Slice {
+            track,
+            lane: drawn.lane,
+            is_inner,
+            name: name as u32,
+            stage: (name >> STAGE_BIT) as u8,
+            packet: drawn.packet,
+            flow: self.first_flow + drawn.packet,
+            blocker: blocker.checked_sub(1),
+            takes_ps,
+            is_last: name & IS_LAST != 0,
+        };
+        if let Some(perfetto) = &mut self.perfetto {
+            perfetto.begin(at, &self.tracks[of_track], &slice, &drawn.about)?;
         }
         if let Some(waves) = &mut self.waves {
-            waves.slice(&slice, is_begin);
+            waves.slice(&slice, true);
         }
         Ok(())
     }
@@ -512,11 +517,8 @@ impl Stage {
         }
     }
 
-    /// Advances the time to `at`. Writes the counters that have changed.
+    /// Advances the time to `at`, a later one. Writes the counters that have changed.
     fn pass(&mut self, at: u64) -> io::Result<()> {
-        if at == self.now {
-            return Ok(());
-        }
         self.show()?;
         if at / PERIOD_PS > self.period {
             self.end_period()?;

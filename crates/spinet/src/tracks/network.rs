@@ -1,7 +1,7 @@
 //! The timeline and the waveforms of a network: the tracks of each node's card, the frames on its links, and the queues of its switches.
 
 use super::drawing::{CounterAbout, Of, Slice, Unit};
-use super::perfetto::{IDS, Perfetto};
+use super::perfetto::{self, IDS, Perfetto};
 use super::waves::{self, Waves};
 use super::{Group, Track, TracksError, TracksOfNode, TracksSpec};
 use net::design::Design;
@@ -127,7 +127,7 @@ impl NetworkTracks {
                 };
                 self.ends.push(Reverse((at + takes_ps, *number, link, row.node)));
                 if let Some(perfetto) = &mut self.perfetto {
-                    perfetto.begin(at, track, &slice)?;
+                    perfetto.begin(at, track, &slice, &perfetto::about(slice.packet, None))?;
                 }
                 self.change(at, &slice, true)
             }
@@ -153,7 +153,7 @@ impl NetworkTracks {
             self.ends.pop();
             let slice = Slice { track: number, ..Slice::default() };
             if let Some(perfetto) = &mut self.perfetto {
-                perfetto.end(at, &self.links[&(link, sender)].1, &slice)?;
+                perfetto.end(at, &self.links[&(link, sender)].1, slice.track, slice.lane)?;
             }
             self.change(at, &slice, false)?;
         }

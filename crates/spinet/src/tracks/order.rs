@@ -17,14 +17,16 @@ pub const KIND_BITS: u32 = 3;
 /// Number of kinds.
 pub const KINDS: usize = 1 << KIND_BITS;
 
-/// Number of buckets.
-const BUCKETS: u64 = 1 << 13;
+/// Number of buckets. They cover 65 us of cycles of 1 GHz, as long as packets wait in a full card.
+const BUCKETS: u64 = 1 << 16;
 /// Bits of the words that say which buckets have items.
 const WORD: u64 = u64::BITS as u64;
 /// Shortest length of a bucket, as a power of two in ps: a cycle of 1 GHz.
 const SHORTEST: u32 = 10;
 /// Words of a chunk of a bucket. With its header it has 256 bytes.
 const CHUNK: usize = 31;
+/// Bits of the place of an item that are its position in the chunk; the others are the number of the chunk.
+const IN_CHUNK: u32 = 5;
 /// No chunk.
 const NONE: u32 = u32::MAX;
 /// Number of words after which items are taken.
@@ -104,6 +106,27 @@ impl Chunks {
         chunk
     }
 
+    /// Calls `give` with the first number of each item of a bucket, and its place.
+    #[inline(always)]
+    fn each(&self, bucket: Bucket, lengths: &[usize; KINDS], mut give: impl FnMut(u64, u32)) {
+        let mut next = bucket.head;
+        while let Some(chunk) = self.all.get(next as usize) {
+            let mut at = 0;
+            while at < (chunk.used as usize).min(CHUNK) {
+                let key = chunk.words[at];
+                give(key, next << IN_CHUNK | at as u32);
+                at += lengths[kind_of(key)];
+            }
+            next = chunk.next;
+        }
+    }
+
+    /// The item at this place, and what follows it.
+    #[inline(always)]
+    fn at(&self, place: u32) -> &[u64] {
+        &self.all[(place >> IN_CHUNK) as usize].words[(place & ((1 << IN_CHUNK) - 1)) as usize..]
+    }
+
     /// Frees all chunks of a bucket.
     fn release(&mut self, bucket: Bucket) {
         if bucket.tail != NONE {
@@ -132,12 +155,12 @@ pub struct Ordered {
     due: usize,
     /// No item that is added later has a time before this.
     settled: u64,
-    /// For each item that is being sorted, from high to low bits: the first number, its position among them, and its place in the chunks
-    /// or, with [`IN_FILE`], in `read`. Both lists are kept to reuse their memory.
-    order: Vec<u128>,
+    /// Items that were read from the file.
     read: Vec<u64>,
-    /// Entries that are sorted by kind. Kept to reuse its memory.
-    by_kind: Vec<u128>,
+    /// Sorted items: the place of each in the chunks or, with [`IN_FILE`], in `read`. Both lists are kept to reuse their memory.
+    order: Vec<u32>,
+    /// Items that are being sorted by time, see [`entry`]. Kept to reuse its memory.
+    entries: Vec<u128>,
     /// Where items go that are too many.
     path: PathBuf,
     file: Option<File>,
@@ -164,9 +187,9 @@ impl Ordered {
             words: 0,
             due: BATCH,
             settled: 0,
-            order: Vec::new(),
             read: Vec::new(),
-            by_kind: Vec::new(),
+            order: Vec::new(),
+            entries: Vec::new(),
             path,
             file: None,
             written: 0,
@@ -196,25 +219,23 @@ impl Ordered {
     /// Makes buckets longer, until there is one for this time. Returns its number.
     #[cold]
     fn reach(&mut self, at: u64) -> u64 {
-        while (at >> self.shift).saturating_sub(self.first) >= BUCKETS {
-            let before: Vec<_> = (self.first..self.first + BUCKETS).map(|number| (number, self.take(number))).collect();
-            self.shift += 1;
-            self.first >>= 1;
-            for (number, joined) in before {
-                let number = number >> 1;
-                let bucket = &mut self.buckets[(number % BUCKETS) as usize];
-                if joined.head == NONE {
-                    continue;
+        let is_far = |more: &u32| (at >> self.shift >> more).saturating_sub(self.first >> more) >= BUCKETS;
+        let more = (0..).find(|more| !is_far(more)).unwrap_or(0);
+        let all = self.first..self.first + BUCKETS;
+        let before: Vec<_> = all.map(|number| (number, self.take(number))).collect();
+        self.shift += more;
+        self.first >>= more;
+        for (number, joined) in before.into_iter().filter(|(_, bucket)| bucket.head != NONE) {
+            let number = number >> more;
+            let bucket = &mut self.buckets[(number % BUCKETS) as usize];
+            match bucket.tail {
+                NONE => *bucket = joined,
+                tail => {
+                    self.chunks.all[tail as usize].next = joined.head;
+                    bucket.tail = joined.tail;
                 }
-                match bucket.tail {
-                    NONE => *bucket = joined,
-                    tail => {
-                        self.chunks.all[tail as usize].next = joined.head;
-                        bucket.tail = joined.tail;
-                    }
-                }
-                self.occupied[(number % BUCKETS / WORD) as usize] |= 1 << (number % WORD);
             }
+            self.occupied[(number % BUCKETS / WORD) as usize] |= 1 << (number % WORD);
         }
         (at >> self.shift).max(self.first)
     }
@@ -235,21 +256,15 @@ impl Ordered {
     pub fn take_before(&mut self, until: u64, mut give: impl FnMut(&[u64]) -> io::Result<()>) -> io::Result<()> {
         self.settled = self.settled.max(until);
         while let Some(number) = self.next_bucket()?.filter(|&number| self.end_of(number) <= until) {
-            // Items in the file were added earlier.
             let end = self.end_of(number).checked_mul(1 << KIND_BITS);
             for run in 0..self.runs.len() {
                 self.read_before(run, end)?;
             }
-            let mut at = 0;
-            while let Some(&key) = self.read.get(at) {
-                self.order.push(entry(key, self.order.len(), at as u32 | IN_FILE));
-                at += self.lengths[kind_of(key)];
-            }
             let bucket = self.take(number);
             self.sort(bucket);
-            for place in self.order.drain(..).map(|entry| entry as u32) {
+            for place in self.order.drain(..) {
                 let words = match place & IN_FILE {
-                    0 => &self.chunks.all[place as usize / CHUNK].words[place as usize % CHUNK..],
+                    0 => self.chunks.at(place),
                     _ => &self.read[(place & !IN_FILE) as usize..],
                 };
                 give(&words[..self.lengths[kind_of(words[0])]])?;
@@ -273,41 +288,41 @@ impl Ordered {
         Ok(())
     }
 
-    /// Puts the items of a bucket into `order`, and sorts that.
+    /// Puts the items of a bucket and those of `read` into `order`, sorted.
     fn sort(&mut self, bucket: Bucket) {
-        let has_others = !self.order.is_empty();
-        // Bits in which the items' times differ, and the number of items of each kind.
-        let (mut time, mut differ, mut counts) = (None, 0, [0; KINDS]);
-        let mut next = bucket.head;
-        while let Some(chunk) = self.chunks.all.get(next as usize) {
-            let mut at = 0;
-            while at < chunk.used as usize {
-                let key = chunk.words[at];
-                self.order.push(entry(key, self.order.len(), next * CHUNK as u32 + at as u32));
-                differ |= *time.get_or_insert(key >> KIND_BITS) ^ key >> KIND_BITS;
-                counts[kind_of(key)] += 1;
+        // The first time, bits in which the others differ from it, and the number of items of each kind.
+        let time = self.chunks.all.get(bucket.head as usize).map_or(0, |chunk| chunk.words[0] >> KIND_BITS);
+        let (mut differ, mut counts, mut words) = (0, [0; KINDS], 0);
+        self.chunks.each(bucket, &self.lengths, |key, _| {
+            differ |= time ^ key >> KIND_BITS;
+            counts[kind_of(key)] += 1;
+            words += self.lengths[kind_of(key)];
+        });
+        self.words -= words;
+        if differ != 0 || !self.read.is_empty() {
+            let (mut at, entries) = (0, &mut self.entries);
+            // Items in the file were added earlier.
+            while let Some(&key) = self.read.get(at) {
+                entries.push(entry(key, entries.len(), at as u32 | IN_FILE));
                 at += self.lengths[kind_of(key)];
             }
-            self.words -= at;
-            next = chunk.next;
-        }
-        if has_others || differ != 0 {
-            self.order.sort_unstable();
+            self.chunks.each(bucket, &self.lengths, |key, place| entries.push(entry(key, entries.len(), place)));
+            entries.sort_unstable();
+            self.order.extend(entries.drain(..).map(|entry| entry as u32));
             return;
         }
         // Usually a bucket is a cycle: its items have one time, and only their kinds differ.
-        let mut place = 0;
-        let mut places = counts.map(|count: usize| {
-            place += count;
-            place - count
+        let mut n = 0;
+        let mut positions = counts.map(|count: usize| {
+            n += count;
+            n - count
         });
-        self.by_kind.resize(self.order.len(), 0);
-        for &entry in &self.order {
-            let place = &mut places[kind_of((entry >> u64::BITS) as u64)];
-            self.by_kind[*place] = entry;
-            *place += 1;
-        }
-        std::mem::swap(&mut self.order, &mut self.by_kind);
+        self.order.resize(n, 0);
+        self.chunks.each(bucket, &self.lengths, |key, place| {
+            let position = &mut positions[kind_of(key)];
+            self.order[*position] = place;
+            *position += 1;
+        });
     }
 
     /// The time behind a bucket.
@@ -368,8 +383,8 @@ impl Ordered {
             let bucket = self.take(number);
             self.sort(bucket);
             let mut bytes = Vec::new();
-            for place in take(&mut self.order).into_iter().map(|entry| entry as u32 as usize) {
-                let words = &self.chunks.all[place / CHUNK].words[place % CHUNK..];
+            for place in take(&mut self.order) {
+                let words = self.chunks.at(place);
                 let words = &words[..self.lengths[kind_of(words[0])]];
                 bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
             }
@@ -423,7 +438,7 @@ fn kind_of(key: u64) -> usize {
     key as usize % KINDS
 }
 
-/// An entry of [`Ordered::order`].
+/// An entry of [`Ordered::entries`], from high to low bits: the first number, its position among them, and its place.
 fn entry(key: u64, position: usize, place: u32) -> u128 {
     u128::from(key) << u64::BITS | (position as u128) << u32::BITS | u128::from(place)
 }

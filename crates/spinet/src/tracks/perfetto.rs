@@ -106,6 +106,8 @@ impl Message {
 const WRITE: usize = 1 << 16;
 /// Bytes that an event does not exceed.
 const MOST_EVENT: usize = 256;
+/// Room for an event, and for bytes behind it that do not count.
+const ROOM: usize = MOST_EVENT + 32;
 
 /// The first byte of a field with a number, with 8 bytes, or with a length. Larger numbers of fields take two bytes.
 const fn tag(field: u32, wire: u32) -> u8 {
@@ -120,16 +122,22 @@ const fn long_tag(field: u32, wire: u32) -> [u8; 2] {
 }
 
 /// Position of the type in [`Prefix::of_track`].
-const TYPE_AT: usize = 1;
+const TYPE_AT: u8 = 1;
 const VARINT: u32 = 0;
 const FIXED: u32 = 1;
 const LENGTH: u32 = 2;
 
 /// Bytes that several events share. They are copied as a whole, because copies of fixed length are fast.
-#[derive(Clone, Copy, Default, Debug)]
-struct Prefix {
-    bytes: [u8; 16],
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Prefix<const N: usize = 16> {
+    bytes: [u8; N],
     len: usize,
+}
+
+impl<const N: usize> Default for Prefix<N> {
+    fn default() -> Self {
+        Prefix { bytes: [0; N], len: 0 }
+    }
 }
 
 impl Prefix {
@@ -147,30 +155,64 @@ impl Prefix {
     fn of_track(id: u64) -> Prefix {
         Prefix::of([(event::TYPE, 0), (event::TRACK, id)])
     }
+}
+
+impl<const N: usize> Prefix<N> {
+    fn byte(&mut self, byte: u8) {
+        self.bytes[self.len] = byte;
+        self.len += 1;
+    }
 
     fn varint(&mut self, mut number: u64) {
         while number > 0x7f {
-            self.bytes[self.len] = number as u8 | 0x80;
-            self.len += 1;
+            self.byte(number as u8 | 0x80);
             number >>= 7;
         }
-        self.bytes[self.len] = number as u8;
-        self.len += 1;
+        self.byte(number as u8);
     }
 }
 
-/// Bytes that are not yet in the file. Events are written in place, often several bytes at once, of which the last ones do not count.
-struct Buffer {
-    bytes: Box<[u8]>,
-    len: usize,
+/// The annotations that all slices of a packet have: its number, and its message if there is one.
+pub(super) type About = Prefix<32>;
+
+/// The annotations of a packet.
+pub(super) fn about(packet: u64, message: Option<u64>) -> About {
+    let mut about = About::default();
+    for (iid, value) in [(1, Some(packet)), (2, message)] {
+        let Some(value) = value else { continue };
+        let start = about.len;
+        let [all, name, number] = ANNOTATION_TAGS;
+        [all, 0, name, iid, number].into_iter().for_each(|byte| about.byte(byte));
+        about.varint(value);
+        about.bytes[start + 1] = (about.len - start - 2) as u8;
+    }
+    about
 }
 
-impl Buffer {
+/// First bytes of an annotation, of its name and of its value.
+const ANNOTATION_TAGS: [u8; 3] =
+    [tag(event::ANNOTATION, LENGTH), tag(event::ANNOTATION_NAME, VARINT), tag(event::ANNOTATION_UINT, VARINT)];
+
+/// An event in the making, in place. Several bytes are written at once, of which the last ones do not count. The length is a small
+/// number, so that the compiler knows that all fits and leaves out checks.
+struct Event<'a> {
+    bytes: &'a mut [u8; ROOM],
+    len: u8,
+}
+
+impl Event<'_> {
     /// Writes bytes of which `n` count.
-    #[inline]
+    #[inline(always)]
     fn put<const N: usize>(&mut self, bytes: [u8; N], n: usize) {
-        self.bytes[self.len..self.len + N].copy_from_slice(&bytes);
-        self.len += n;
+        const { assert!(N <= ROOM - MOST_EVENT, "there is room behind the longest event") };
+        let at = usize::from(self.len);
+        self.bytes[at..at + N].copy_from_slice(&bytes);
+        self.len += n as u8;
+    }
+
+    #[inline(always)]
+    fn prefix<const N: usize>(&mut self, prefix: &Prefix<N>) {
+        self.put(prefix.bytes, prefix.len);
     }
 
     #[inline]
@@ -194,32 +236,37 @@ impl Buffer {
         self.put([number as u8], 1);
     }
 
-    /// Begins a message of less than 16 KiB. Its length takes two bytes, even if one byte suffices.
-    #[inline]
-    fn begin(&mut self, tag: u8) -> usize {
+    /// Begins a message. Its length takes two bytes, even if one byte suffices. Returns its position.
+    #[inline(always)]
+    fn begin(&mut self, tag: u8) -> u8 {
+        let at = self.len;
         self.put([tag, 0, 0, 0], 3);
-        self.len
+        at
     }
 
-    /// Ends a message that began at this position.
-    #[inline]
-    fn end(&mut self, start: usize) {
-        let len = self.len - start;
-        assert!(len < 1 << 14, "a short message has a length of two bytes");
-        self.bytes[start - 2..start].copy_from_slice(&[len as u8 | 0x80, (len >> 7) as u8]);
+    /// Ends the message at this position.
+    #[inline(always)]
+    fn end(&mut self, at: u8) {
+        let len = self.len - at - 3;
+        let at = usize::from(at);
+        self.bytes[at + 1..at + 3].copy_from_slice(&[len | 0x80, len >> 7]);
     }
 
-    #[inline]
+    #[inline(always)]
     fn annotation(&mut self, iid: u8, value: u64) {
-        const TAGS: [u8; 3] =
-            [tag(event::ANNOTATION, LENGTH), tag(event::ANNOTATION_NAME, VARINT), tag(event::ANNOTATION_UINT, VARINT)];
-        let [all, name, number] = TAGS;
-        let start = self.len + 2;
+        let [all, name, number] = ANNOTATION_TAGS;
+        let at = self.len;
         self.put([all, 0, name, iid, number, 0, 0, 0], 5);
         self.varint(value);
         // At most 13 bytes, so the length takes one.
-        self.bytes[start - 1] = (self.len - start) as u8;
+        self.bytes[usize::from(at) + 1] = self.len - at - 2;
     }
+}
+
+/// Bytes that are not yet in the file.
+struct Buffer {
+    bytes: Box<[u8]>,
+    len: usize,
 }
 
 /// A trace in the making.
@@ -263,7 +310,7 @@ impl Perfetto {
     ) -> io::Result<Perfetto> {
         let mut trace = Perfetto {
             file: File::create(file)?,
-            out: Buffer { bytes: vec![0; WRITE + MOST_EVENT].into(), len: 0 },
+            out: Buffer { bytes: vec![0; WRITE + ROOM].into(), len: 0 },
             moment: (u64::MAX, Prefix::default()),
             sequence: first_id(node) / IDS + 1,
             root: None,
@@ -299,16 +346,13 @@ impl Perfetto {
 
     /// A slice begins.
     #[inline]
-    pub fn begin(&mut self, at_ps: u64, track: &Track, slice: &Slice) -> io::Result<()> {
-        let head = self.lane(track, slice)?;
+    pub fn begin(&mut self, at_ps: u64, track: &Track, slice: &Slice, about: &About) -> io::Result<()> {
+        let head = self.lane(track, slice.track, slice.lane)?;
         self.event(at_ps, event::BEGIN, head, |event| {
             event.put([tag(event::CATEGORY, VARINT), slice.stage + 1, tag(event::NAME, VARINT), 0], 3);
             event.varint(u64::from(slice.name) + 1);
             if !slice.is_inner {
-                event.annotation(1, slice.packet);
-                if let Some(message) = slice.message {
-                    event.annotation(2, message);
-                }
+                event.prefix(about);
             }
             if let Some(blocker) = slice.blocker {
                 event.annotation(3, blocker);
@@ -324,8 +368,8 @@ impl Perfetto {
 
     /// The slice that began last on this lane ends.
     #[inline]
-    pub fn end(&mut self, at_ps: u64, track: &Track, slice: &Slice) -> io::Result<()> {
-        let head = self.lane(track, slice)?;
+    pub fn end(&mut self, at_ps: u64, track: &Track, number: u32, lane: u32) -> io::Result<()> {
+        let head = self.lane(track, number, lane)?;
         self.event(at_ps, event::END, head, |_| {})
     }
 
@@ -375,8 +419,8 @@ impl Perfetto {
 
     /// The first bytes of a lane's events. The lane is described when it is used first.
     #[inline]
-    fn lane(&mut self, track: &Track, slice: &Slice) -> io::Result<Prefix> {
-        let (number, lane) = (slice.track as usize, slice.lane as usize);
+    fn lane(&mut self, track: &Track, number: u32, lane: u32) -> io::Result<Prefix> {
+        let (number, lane) = (number as usize, lane as usize);
         match self.lanes.get(number).and_then(|lanes| lanes.get(lane)) {
             Some(&head) if head.len > 0 => Ok(head),
             _ => self.describe_lane(track, number, lane),
@@ -434,9 +478,10 @@ impl Perfetto {
 
     /// Writes a packet of any length.
     fn packet(&mut self, packet: &Message) -> io::Result<()> {
-        self.out.put([tag(PACKET, LENGTH)], 1);
-        self.out.varint(packet.0.len() as u64);
-        for part in packet.0.chunks(MOST_EVENT) {
+        let mut head = Prefix::<16>::default();
+        head.byte(tag(PACKET, LENGTH));
+        head.varint(packet.0.len() as u64);
+        for part in std::iter::once(&head.bytes[..head.len]).chain(packet.0.chunks(MOST_EVENT)) {
             self.write_full()?;
             self.out.bytes[self.out.len..self.out.len + part.len()].copy_from_slice(part);
             self.out.len += part.len();
@@ -451,21 +496,25 @@ impl Perfetto {
     }
 
     #[inline]
-    fn event(&mut self, at_ps: u64, kind: u8, head: Prefix, fill: impl FnOnce(&mut Buffer)) -> io::Result<()> {
+    fn event(&mut self, at_ps: u64, kind: u8, head: Prefix, fill: impl FnOnce(&mut Event)) -> io::Result<()> {
         let ns = at_ps / 1000;
         if self.moment.0 != ns {
             let (flags, sequence) = ((packet::SEQUENCE_FLAGS, NEEDS_STATE), (packet::SEQUENCE, self.sequence));
             self.moment = (ns, Prefix::of([(packet::TIMESTAMP, ns), sequence, flags]));
         }
-        let out = &mut self.out;
+        let Buffer { bytes, len } = &mut self.out;
+        let bytes = bytes[*len..].first_chunk_mut().expect("a full buffer is written at once");
+        let mut out = Event { bytes, len: 0 };
         let packet = out.begin(tag(PACKET, LENGTH));
-        out.put(self.moment.1.bytes, self.moment.1.len);
+        out.prefix(&self.moment.1);
         let event = out.begin(tag(packet::TRACK_EVENT, LENGTH));
-        out.put(head.bytes, head.len);
-        out.bytes[event + TYPE_AT] = kind;
-        fill(out);
+        let kind_at = usize::from(out.len + TYPE_AT);
+        out.prefix(&head);
+        out.bytes[kind_at] = kind;
+        fill(&mut out);
         out.end(event);
         out.end(packet);
+        *len += usize::from(out.len);
         self.write_full()
     }
 }
