@@ -114,7 +114,10 @@ class Profile:
         file = Path(path) / output.PROFILE if Path(path).is_dir() else Path(path)
         if not file.exists():
             output.check_single_card(Path(path), "profile")
-            raise UsageError(f"there is no {file}", hint="spinet run --profile -o DIR writes it")
+            raise UsageError(
+                f"there is no {file}",
+                hint="spinet run --profile -o DIR writes it, if a core of the card runs a program",
+            )
         try:
             return cls(json.loads(_files.read(file)))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -22,6 +22,7 @@ COMMANDS = """
 spinet rnu
 spinet run
 spinet run good.c --matc udp
+spinet explain result --packet 5
 spinet run good.c
 spinet run missing.c --traffic dns.pcap
 spinet run broken.c --traffic dns.pcap

@@ -40,9 +40,12 @@ def report(error: BaseException) -> int:
         click.echo("stopped; nothing was written", err=True)
         return INTERRUPTED
     if isinstance(error, click.NoSuchOption):
-        context = error.ctx
-        known = [name for option in context.command.params for name in option.opts] if context else []
-        complain(f"there is no option {error.option_name}", hint=_near(error.option_name, known) or _usage_hint(error))
+        params = error.ctx.command.params if error.ctx else []
+        known = [name for param in params if isinstance(param, click.Option) for name in param.opts]
+        arguments = {param.name: param.human_readable_name for param in params if isinstance(param, click.Argument)}
+        argument = arguments.get(error.option_name.lstrip("-"), "").strip("[]")
+        near = f"{argument} takes no name: give only the value" if argument else _near(error.option_name, known)
+        complain(f"there is no option {error.option_name}", hint=near or _usage_hint(error))
         return BAD_INPUT
     if isinstance(error, click.ClickException):
         complain(_lower_first(error.format_message().rstrip(".")), hint=_usage_hint(error))
