@@ -15,6 +15,8 @@ struct Beats {
     from: Cycle,
     /// The cycle after the last beat.
     end: Cycle,
+    /// The cycle from which beats passed in each cycle.
+    since: Cycle,
 }
 
 /// A requester of a bank in a cycle: a beat of a burst, or a single access.
@@ -36,6 +38,8 @@ pub(super) struct Banks {
     /// For each bank, the side whose turn it is, and the first cycle whose access may change that.
     turns: Vec<(Cycle, RoundRobinTree)>,
     bursts: [Option<Beats>; SIDES],
+    /// The last cycle with a beat of the burst before, of each side.
+    before: [Option<Cycle>; SIDES],
     /// The banks of the single accesses in this cycle.
     singles: [Option<usize>; SIDES],
     /// Beats and single accesses of each side so far.
@@ -48,6 +52,7 @@ impl Banks {
         Banks {
             turns: vec![Default::default(); n as usize],
             bursts: [None; SIDES],
+            before: [None; SIDES],
             singles: [None; SIDES],
             served: [0; SIDES],
         }
@@ -62,14 +67,26 @@ impl Banks {
     pub(super) fn begin(&mut self, side: usize, addr: u32, n_beats: u64, now: Cycle) {
         self.settle(side, now);
         self.served[side] += n_beats;
-        self.bursts[side] = Some(Beats { bank: self.bank(addr), from: now, end: now + n_beats });
+        self.before[side] = self.bursts[side].map(|beats| beats.end - 1);
+        self.bursts[side] = Some(Beats { bank: self.bank(addr), from: now, end: now + n_beats, since: now });
     }
 
     /// The next beat of the burst on a side requests nothing in this cycle.
     pub(super) fn hold(&mut self, side: usize, now: Cycle) {
         self.settle(side, now);
         let beats = self.bursts[side].as_mut().expect("a burst that has begun");
-        (beats.from, beats.end) = (now + 1, beats.end + 1);
+        (beats.from, beats.end, beats.since) = (now + 1, beats.end + 1, now + 1);
+    }
+
+    /// Returns true if a beat of a side requests its bank in this cycle, or in a later one if no bank refuses it before.
+    pub(super) fn has_beat(&self, side: usize, at: Cycle) -> bool {
+        self.next_bank(side, at).is_some()
+    }
+
+    /// Returns true if a beat of a side passed its bank in the previous cycle.
+    pub(super) fn passed(&self, side: usize, now: Cycle) -> bool {
+        let is_under_way = |beats: Beats| (beats.since + 1..=beats.end).contains(&now);
+        self.bursts[side].is_some_and(is_under_way) || self.before[side].is_some_and(|last| last + 1 == now)
     }
 
     /// A single access requests a bank in this cycle.
@@ -130,6 +147,11 @@ impl Banks {
         (beats, singles)
     }
 
+    /// Returns true if two beats of the current burst of a side passed their banks in the two previous cycles.
+    pub(super) fn passed_two(&self, side: usize, now: Cycle) -> bool {
+        self.bursts[side].is_some_and(|beats| (beats.since + 2..=beats.end).contains(&now))
+    }
+
     /// The bank that the burst on a side requests.
     fn next_bank(&self, side: usize, now: Cycle) -> Option<usize> {
         let beats = self.bursts[side].filter(|beats| (beats.from..beats.end).contains(&now))?;
@@ -147,13 +169,13 @@ impl Banks {
 
     /// The beats of a side before this cycle have passed, and only this side requested their banks.
     fn settle(&mut self, side: usize, now: Cycle) {
-        let Some(Beats { bank, from, end }) = self.bursts[side] else { return };
+        let Some(Beats { bank, from, end, since }) = self.bursts[side] else { return };
         let n = self.turns.len();
         let until = now.min(end).max(from);
         let bank_at = |at: Cycle| (bank + (at - from) as usize) % n;
         // If several took the same bank, the last one counts.
         (from.max(until.saturating_sub(n as u64))..until).for_each(|at| self.note(bank_at(at), side, at));
-        self.bursts[side] = Some(Beats { bank: bank_at(until), from: until, end });
+        self.bursts[side] = Some(Beats { bank: bank_at(until), from: until, end, since });
     }
 
     /// A side took a bank that only it requested.

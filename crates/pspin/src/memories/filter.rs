@@ -27,7 +27,7 @@ struct Passed {
 ///         that is answered, 10 cycles from the first. Meanwhile reads pass, and writes to other words. Reads that have
 ///         passed wait for their bank; they also wait while three are on their way back.
 /// Source: PsPIN RTL a49fec8, `axi_riscv_lrsc.sv`, `axi_riscv_amos.sv`, `id_queue.sv`.
-///         Differs:a burst keeps its place for as long as it takes by itself, and the queue of writes never delays anything.
+///         Differs: the queue of writes never delays anything.
 pub(super) struct Filter {
     depth: usize,
     /// Cycles from when a read passes the filter until its data are back: register, SRAM, register.
@@ -38,8 +38,8 @@ pub(super) struct Filter {
     amo_write_cycles: u64,
     /// Cycles from the same data to the response to the core, which comes with that of the write.
     amo_response_cycles: u64,
-    /// Cycles until which bursts keep their places.
-    bursts: Vec<Cycle>,
+    /// Cycles until which bursts keep their places, in their order: the maximum for one that has not begun.
+    bursts: VecDeque<Cycle>,
     /// Accesses that have passed and that no bank has served, with their clusters.
     waiting: VecDeque<(usize, PeRequest)>,
     reads: VecDeque<Passed>,
@@ -62,7 +62,7 @@ impl Filter {
             load_cycles: l2.handler_load_cycles.into(),
             amo_write_cycles: l2.amo_write_cycles.into(),
             amo_response_cycles: l2.amo_response_cycles.into(),
-            bursts: Vec::new(),
+            bursts: VecDeque::new(),
             waiting: VecDeque::new(),
             reads: VecDeque::new(),
             passed_at: None,
@@ -89,10 +89,23 @@ impl Filter {
         self.amo_over <= now || word != self.amo_word
     }
 
-    /// A read burst of this number of beats passes.
-    pub(super) fn pass_burst(&mut self, now: Cycle, n_beats: u64) {
-        self.bursts.push(now + self.read_cycles + n_beats);
+    /// A read burst passes, and waits for its banks.
+    pub(super) fn pass_burst(&mut self, now: Cycle) {
+        self.bursts.push_back(Cycle::MAX);
         self.passed_at = Some(now);
+    }
+
+    /// The first beat of the oldest waiting burst passes its bank. `end`: the cycle behind the last beat.
+    pub(super) fn burst_begins(&mut self, end: Cycle) {
+        let waiting = self.bursts.iter_mut().find(|until| **until == Cycle::MAX);
+        *waiting.expect("a burst that has passed") = end + self.read_cycles;
+    }
+
+    /// The rest of the burst that began last is a cycle later.
+    pub(super) fn burst_is_late(&mut self) {
+        if let Some(until) = self.bursts.iter_mut().rfind(|until| **until != Cycle::MAX) {
+            *until += 1;
+        }
     }
 
     /// A single access that reads passes, and waits for its bank.

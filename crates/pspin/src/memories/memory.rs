@@ -1,5 +1,6 @@
 //! The bytes of one L2 memory, and the users of its ports.
 
+use super::READ;
 use super::back::Back;
 use super::banks::{Banks, SIDES};
 use super::far::Addresses;
@@ -8,6 +9,7 @@ use crate::protocol::Burst;
 use blocks::memory::Store;
 use blocks::policy::RoundRobinTree;
 use kernel::Cycle;
+use std::collections::VecDeque;
 
 /// One direction of one port of a memory: 64 bytes a cycle.
 #[derive(Default)]
@@ -69,6 +71,8 @@ pub(super) struct Memory {
     /// State of each port.
     pub(super) reads: [Reads; 2],
     pub(super) far: Addresses,
+    /// Handler memory: bursts of DMA engines behind the filter, in the order in which they are served, with their clusters.
+    pub(super) bursts: VecDeque<(usize, Burst)>,
     /// The path back to the clusters' DMA engines.
     pub(super) back: Back,
     /// A bank refused an access, which may conflict with another access in the next cycle.
@@ -85,6 +89,7 @@ impl Memory {
             sides: Default::default(),
             reads: Default::default(),
             far: Addresses::default(),
+            bursts: VecDeque::new(),
             back: Back::new(to_engine),
             is_contended: false,
         }
@@ -115,7 +120,9 @@ impl Memory {
             return Some(now + 1);
         }
         let writing = (0..).zip(&self.sides).filter(|(_, side)| side.writing.is_some());
-        writing.map(|(position, _)| self.banks.end(position) - 1).min()
+        let written = writing.map(|(position, _)| self.banks.end(position) - 1);
+        let next_burst = self.bursts.front().map(|_| self.banks.end(position(NEAR, READ)).max(now + 1));
+        written.chain(next_burst).min()
     }
 
     pub(super) fn contains(&self, addr: u32) -> bool {

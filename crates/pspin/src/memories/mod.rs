@@ -12,6 +12,7 @@ mod program;
 mod reads;
 mod remapper;
 mod singles;
+mod turns;
 mod upsizer;
 
 pub use self::back::late_beats;
@@ -20,6 +21,7 @@ use self::memory::{FAR, Memory, NEAR, Reading, position};
 use self::near::DmaTurn;
 use self::program::ProgramMemory;
 use self::singles::Singles;
+use self::turns::ReplyTurns;
 use crate::map;
 use crate::params::{MAX_CORES, PspinParams};
 use crate::pe::{CodeWrite, LineReply, LineRequest, PeReply, PeRequest, RemoteReply, RemoteRequest};
@@ -128,9 +130,9 @@ const PACKET_BANKS: u32 = 32;
 /// Timing:  `[interconnect]` and `[l2]` of the parameters; each port serves 64 bytes a cycle in each direction.
 ///          Bursts take turns. Only single reads pass between the beats of a burst.
 /// Source:  PsPIN RTL a49fec8, `hw/src/memories`, `hw/src/interconnects`, `axi_to_mem.sv`.
-/// Differs: reads of handler memory by clusters are not counted by a demultiplexer; an atomic operation on handler memory
-///          returns the old value (the RTL returns 1), and its write does not compete with other accesses; an atomic
-///          operation on packet memory is a read.
+/// Differs: reads of handler memory by clusters are counted by the filter only, not by a demultiplexer; an atomic
+///          operation on handler memory returns the old value (the RTL returns 1), and its write does not compete with
+///          other accesses; an atomic operation on packet memory is a read.
 pub struct Memories {
     memories: [Memory; 2],
     program: ProgramMemory,
@@ -142,6 +144,7 @@ pub struct Memories {
     dma_reads: Vec<VecDeque<(Cycle, usize)>>,
     max_dma_reads: usize,
     dma_turn: DmaTurn,
+    reply_turns: ReplyTurns,
     timing: Timing,
     singles: Singles,
     /// Words reserved by `lr.w`, for each core of each cluster.
@@ -174,6 +177,7 @@ impl Memories {
             dma_reads: vec![VecDeque::new(); params.n_clusters as usize],
             max_dma_reads: params.cluster.dma_bursts as usize,
             dma_turn: DmaTurn::default(),
+            reply_turns: ReplyTurns::default(),
             singles: Singles::new(params),
             reservations: vec![None; params.n_clusters as usize * MAX_CORES],
             has_reservations: false,
@@ -232,12 +236,20 @@ impl Memories {
         let singles = self.take_near(memory, now);
         self.take_far(memory, now);
         let held = self.hold_parts(memory, now);
+        let waits_for_turn = self.waits_for_turn(memory, now);
         let banks = &mut self.memories[memory].banks;
-        let stopped = if is_back_full { banks.stop(position(NEAR, READ), now) } else { (0, 0) };
+        let near = position(NEAR, READ);
+        let stopped = match (is_back_full, waits_for_turn) {
+            (true, _) => banks.stop(near, now),
+            (false, true) => {
+                banks.hold(near, now);
+                (1 << near, 0)
+            }
+            (false, false) => (0, 0),
+        };
         let (refused, refused_singles) = banks.decide(now);
         let (refused, refused_singles) = (refused | stopped.0, refused_singles | stopped.1);
         self.memories[memory].is_contended = refused != 0;
-        let near = position(NEAR, READ);
         self.memories[memory].reads[NEAR].end_cycle(refused_singles >> near & 1 != 0, refused >> near & 1 != 0);
         self.pass_singles(memory, singles, refused_singles, now);
         for at in 0..banks::SIDES {
@@ -248,13 +260,12 @@ impl Memories {
                 {
                     let beats = (self.memories[memory].banks.end(at) - now - 1) as u32;
                     self.ports.replies(at, initiator).send(BurstReply::Later { beats });
-                    if at == position(NEAR, READ) {
+                    if at == near {
                         self.memories[memory].back.pause(now);
-                        self.dma_reads[initiator]
-                            .iter_mut()
-                            .rfind(|(free, _)| *free != Cycle::MAX)
-                            .expect("its place")
-                            .0 += 1;
+                        if memory == HANDLER {
+                            self.singles.filter.burst_is_late();
+                        }
+                        self.place_is_late(initiator);
                     }
                 }
                 continue;
@@ -317,13 +328,12 @@ impl Memories {
     }
 
     /// The burst of an initiator reaches a side.
-    fn take_burst(&mut self, memory: usize, at: usize, initiator: usize, now: Cycle) -> u64 {
+    fn take_burst(&mut self, memory: usize, at: usize, initiator: usize, now: Cycle) {
         let burst = self.take_front(if at < position(FAR, READ) { NEAR } else { FAR }, initiator, now);
         let n_beats = u64::from(beats(burst.addr(), burst.size())).max(1);
         let Memory { banks, sides, .. } = &mut self.memories[memory];
         banks.begin(at, burst.addr(), n_beats, now);
         sides[at].coming = Some((initiator, burst));
-        n_beats
     }
 
     /// The first beat of a burst passes: its bytes are read or written as a whole.
@@ -352,6 +362,9 @@ impl Memories {
                     let free = in_bank + near::DMA_READ_PLACE;
                     let places = &mut self.dma_reads[initiator];
                     places.iter_mut().find(|(free, _)| *free == Cycle::MAX).expect("a read has a place").0 = free;
+                    if memory == HANDLER {
+                        self.singles.filter.burst_begins(in_bank + 1);
+                    }
                 }
                 self.ports.replies(at, initiator).send(BurstReply::Data { tag, data, last });
             }
@@ -392,7 +405,8 @@ impl Memories {
             || self.ports.lines.iter().any(|(requests, _)| requests.has_item())
             || self.program.is_busy()
             || self.ports.addresses.as_ref().is_some_and(|(_, addresses)| addresses.has_item())
-            || self.ports.remote.iter().any(|(_, replies)| replies.has_item());
+            || self.ports.remote.iter().any(|(_, replies)| replies.has_item())
+            || self.share_turns(now + 1);
         let beats = self.memories.iter().filter_map(|memory| memory.next_event(now));
         match self.singles.next_event(now).into_iter().chain(beats).min() {
             _ if waits => Activity::Busy,
@@ -412,9 +426,11 @@ impl Component for Memories {
         }
         self.choose_dma_read();
         let mut requested = self.requested(now);
+        self.begin_turn(now);
+        let share_turns = self.share_turns(now);
         for memory in [HANDLER, PACKET] {
             let is_due = self.memories[memory].next_event(now).is_some_and(|at| at <= now + 1);
-            if is_due || requested & 1 << memory != 0 {
+            if is_due || share_turns || requested & 1 << memory != 0 {
                 self.serve(memory, now);
                 // A requester that the one served may request the other.
                 requested = self.requested(now);

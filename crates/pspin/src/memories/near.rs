@@ -8,6 +8,7 @@ use crate::arbiter::LockingTree;
 use crate::map;
 use crate::params::MAX_CORES;
 use crate::pe::{PeOp, PeReply, PeRequest, RemoteReply, RemoteRequest};
+use crate::protocol::beats;
 use isa::riscv::Amo;
 use kernel::Cycle;
 use std::ops::Range;
@@ -100,16 +101,16 @@ impl Memories {
                 singles[READ] = self.take_near_reads(now).then_some(0);
                 break;
             }
-            let is_free = self.memories[memory].banks.end(at) <= now;
-            // A single read passes between the beats of a burst.
-            let single = (is_free || side == READ) && self.passes(memory, side, now);
+            // Reads pass while others are under way: a single one between the beats of a burst, and a burst behind it.
+            let is_free = side == READ || self.memories[memory].banks.end(at) <= now;
+            let single = is_free && self.passes(memory, side, now);
             let mut dma = if is_free { self.burst_candidates(NEAR, memory, side) } else { 0 };
             if dma != 0 {
                 dma &= !self.clusters_elsewhere(memory, side, now);
             }
             if side == READ && dma != 0 {
                 dma &= self.dma_turn.chosen & self.clusters_with_place(now);
-                if memory == HANDLER && !self.singles.filter.has_place(now) {
+                if !self.singles.filter.has_place(now) {
                     dma = 0;
                 }
             }
@@ -130,31 +131,44 @@ impl Memories {
                     banks.request(at, addr);
                     singles[side] = Some(requests);
                 }
+                Some(_) if side == READ => {
+                    sides[at].turn.grant(requests);
+                    let cluster = self.dma_turn.pass();
+                    let burst = self.take_front(NEAR, cluster, now);
+                    self.memories[memory].bursts.push_back((cluster, burst));
+                    self.dma_reads[cluster].push_back((Cycle::MAX, memory));
+                    self.singles.filter.pass_burst(now);
+                }
                 Some(_) => {
                     sides[at].turn.grant(requests);
-                    sides[at].reading = None;
-                    let cluster = match side {
-                        READ => self.dma_turn.pass(),
-                        _ => sides[at].dma.take(dma).expect("a requester") as usize,
-                    };
-                    let n_beats = self.take_burst(memory, at, cluster, now);
-                    if side == READ {
-                        self.dma_reads[cluster].push_back((Cycle::MAX, memory));
-                    }
-                    if side == READ && memory == HANDLER {
-                        self.singles.filter.pass_burst(now, n_beats);
-                    }
+                    let cluster = sides[at].dma.take(dma).expect("a requester") as usize;
+                    self.take_burst(memory, at, cluster, now);
                 }
                 None => {}
             }
         }
-        if memory == HANDLER
-            && let Some(addr) = self.singles.filter.request(now)
-        {
-            self.memories[memory].banks.request(position(NEAR, READ), addr);
-            singles[READ] = Some(0);
+        if memory == HANDLER {
+            self.come_handler_read(now);
+            if let Some(addr) = self.singles.filter.request(now) {
+                self.memories[memory].banks.request(position(NEAR, READ), addr);
+                singles[READ] = Some(0);
+            }
         }
         singles
+    }
+
+    /// The next read burst behind the filter comes to its banks when the one before is over.
+    fn come_handler_read(&mut self, now: Cycle) {
+        let at = position(NEAR, READ);
+        let Memory { banks, sides, bursts, .. } = &mut self.memories[HANDLER];
+        if banks.end(at) <= now
+            && let Some((cluster, burst)) = bursts.pop_front()
+        {
+            let n_beats = u64::from(beats(burst.addr(), burst.size())).max(1);
+            banks.begin(at, burst.addr(), n_beats, now);
+            sides[at].reading = None;
+            sides[at].coming = Some((cluster, burst));
+        }
     }
 
     /// Reads of packet memory go on their way; whether a single access requests its bank.

@@ -316,3 +316,100 @@ fn a_cluster_that_takes_no_data_stops_copies_of_others() {
     "#]]
     .assert_eq(&run(&[(7, 2), (10, 0)]));
 }
+
+const HANDLER_MEMORY: u32 = map::L2_HANDLER_BASE;
+const PACKET_MEMORY: u32 = map::L2_PACKET_BASE;
+
+/// For each read of a DMA engine, in this order: the cycles in which its beats arrive at the engine, and then the cycle in
+/// which each load of a core of cluster 0 is answered. Reads are cycle, cluster, address and number of beats.
+fn arrivals(reads: &[(Cycle, usize, u32, u32)], loads: &[(Cycle, u32)]) -> String {
+    let log = bench(1_000, |bench| {
+        let show = |reply: &BurstReply| match reply {
+            BurstReply::Data { last, .. } => format!("data {last}"),
+            BurstReply::Written { .. } => String::new(),
+            BurstReply::Later { beats } => format!("later {beats}"),
+        };
+        let dma = (0..4).map(|cluster| {
+            let of_cluster = reads.iter().filter(|read| read.1 == cluster).map(|&(at, _, addr, n_beats)| {
+                (at, Burst::Read { tag: 0, addr, size: n_beats * BEAT_BYTES, in_parts: false })
+            });
+            let input = bench.input(&format!("reads{cluster}"), 8, of_cluster.collect());
+            (input, bench.output(&format!("cluster {cluster}"), 32, |_| true, show))
+        });
+        let dma = dma.collect();
+        let load = |(core, &(at, addr)): (u32, &(Cycle, u32))| (at, PeRequest { core, addr, op: PeOp::Load });
+        let requested = bench.input("requested", 8, (0..).zip(loads).map(load).collect());
+        let loaded = bench.output("load", 32, |_| true, |_: &PeReply| String::new());
+        let ports = MemoryPorts { dma, pe: vec![(requested, loaded)], ..Default::default() };
+        let params = params();
+        bench.add("memories", Memories::new(&params, &[], vec![0; params.l2.program_bytes as usize], ports));
+    });
+    let mut coming: [Vec<Cycle>; 4] = Default::default();
+    let mut answered = Vec::new();
+    let n_beats =
+        |cluster: usize, nth: usize| reads.iter().filter(|read| read.1 == cluster).nth(nth).expect("it was read").3;
+    let mut n_read = [0; 4];
+    for line in log.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            [_, "cluster", cluster, what, number] => {
+                let (cluster, number): (usize, Cycle) =
+                    (cluster.parse().expect("a number"), number.parse().expect("a number"));
+                if what == "data" {
+                    let n = Cycle::from(n_beats(cluster, n_read[cluster]));
+                    n_read[cluster] += 1;
+                    coming[cluster].extend(number + 1 - n..=number);
+                } else {
+                    coming[cluster].iter_mut().rev().take(number as usize).for_each(|at| *at += 1);
+                }
+            }
+            [at, "load"] => answered.push(at.to_owned()),
+            _ => panic!("{line}"),
+        }
+    }
+    let mut coming = coming.map(Vec::into_iter);
+    let mut lines = reads.iter().map(|&(_, cluster, _, n_beats)| {
+        let beats: Vec<_> = coming[cluster].by_ref().take(n_beats as usize).map(|at| at.to_string()).collect();
+        format!("cluster {cluster}: {}\n", beats.join(" "))
+    });
+    let lines: String = lines.by_ref().collect();
+    lines + &answered.iter().map(|at| format!("load: {at}\n")).collect::<String>()
+}
+
+/// Beats of packet memory take the turns that are theirs: every second one, and the first one at once.
+#[test]
+fn reads_of_both_memories_share_one_way_back() {
+    let alone = [(10, 0, HANDLER_MEMORY, 8)];
+    expect![[r#"
+        cluster 0: 15 16 17 18 19 20 21 22
+    "#]]
+    .assert_eq(&arrivals(&alone, &[]));
+    let both = [(10, 0, HANDLER_MEMORY, 8), (13, 1, PACKET_MEMORY, 4)];
+    expect![[r#"
+        cluster 0: 15 16 18 20 22 24 25 26
+        cluster 1: 17 19 21 23
+    "#]]
+    .assert_eq(&arrivals(&both, &[]));
+    let both = [(10, 0, PACKET_MEMORY, 6), (13, 1, HANDLER_MEMORY, 3)];
+    expect![[r#"
+        cluster 0: 14 15 16 17 19 21
+        cluster 1: 18 20 22
+    "#]]
+    .assert_eq(&arrivals(&both, &[]));
+}
+
+/// Four bursts are behind the filter, two of a cluster. A fifth one and a load wait until the first one has left it.
+#[test]
+fn reads_of_handler_memory_wait_in_the_order_in_which_they_passed_the_filter() {
+    let long = |cluster| (10, cluster, HANDLER_MEMORY, 16);
+    let reads = [long(0), long(1), long(0), long(1), (20, 2, HANDLER_MEMORY, 1)];
+    expect![[r#"
+        cluster 0: 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30
+        cluster 1: 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46
+        cluster 0: 47 48 49 51 52 53 54 55 56 57 58 59 60 61 62 63
+        cluster 1: 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79
+        cluster 2: 80
+        load: 49
+    "#]]
+    .assert_eq(&arrivals(&reads, &[(22, HANDLER_MEMORY)]));
+}
