@@ -65,16 +65,34 @@ __handler__ void send_ph(handler_args_t *args)
     repeat(n, 0, 0, (uintptr_t)task->pkt_mem, 0, length(task), HWSCHED_INFO_NIC);
 }
 
-/* Copies from handler memory, after the parameters, to the packet's place in L1, by the cluster's DMA. */
+/*
+ * Copies from handler memory, after the parameters, to the packet's place in L1, by the cluster's DMA. The published
+ * source is a loop of spin_dma and spin_dma_wait. All that does not depend on the number of copies is loaded before it,
+ * and the test is at the end of the loop.
+ */
 __handler__ void l2_read_ph(handler_args_t *args)
 {
     const task_t *task = args->task;
     const params_t *params = task->handler_mem;
-    const int32_t n = params->turns;
     const uint32_t n_bytes = length(task);
-    for (int32_t i = 0; i < n; i++) {
-        spin_dma_t copied;
-        spin_dma((void *)(params + 1), task->pkt_mem, n_bytes, SPIN_DMA_EXT2LOC, 0, &copied);
-        spin_dma_wait(copied);
-    }
+    int32_t i = 0, n;
+    uint32_t number, done;
+    __asm__ volatile("lw %[n], 0(%[params])\n"
+                     "blez %[n], 3f\n"
+                     "0: sw %[from], 0(%[dma])\n"
+                     "sw %[to], 8(%[dma])\n"
+                     "sw %[n_bytes], 16(%[dma])\n"
+                     "lw %[number], 24(%[dma])\n"
+                     "lw %[done], 32(%[dma])\n"
+                     "bgeu %[done], %[number], 2f\n"
+                     "1: nop\n"
+                     "lw %[done], 32(%[dma])\n"
+                     "bltu %[done], %[number], 1b\n"
+                     "2: addi %[i], %[i], 1\n"
+                     "bne %[i], %[n], 0b\n"
+                     "3:"
+                     : [number] "=&r"(number), [done] "=&r"(done), [i] "+r"(i), [n] "=&r"(n)
+                     : [params] "r"(params), [from] "r"(params + 1), [to] "r"(task->pkt_mem), [n_bytes] "r"(n_bytes),
+                       [dma] "r"(SPIN_DMA_PRIVATE_PORT)
+                     : "memory");
 }

@@ -320,21 +320,21 @@ fn a_cluster_that_takes_no_data_stops_copies_of_others() {
 const HANDLER_MEMORY: u32 = map::L2_HANDLER_BASE;
 const PACKET_MEMORY: u32 = map::L2_PACKET_BASE;
 
-/// For each read of a DMA engine, in this order: the cycles in which its beats arrive at the engine, and then the cycle in
-/// which each load of a core of cluster 0 is answered. Reads are cycle, cluster, address and number of beats.
-fn arrivals(reads: &[(Cycle, usize, u32, u32)], loads: &[(Cycle, u32)]) -> String {
-    let log = bench(1_000, |bench| {
+/// The cycles in which the beats of each read of a DMA engine arrive at the engine, and those in which loads of cores of
+/// cluster 0 are answered. Reads are cycle, cluster, address and bytes.
+fn arrivals(reads: &[(Cycle, usize, u32, u32)], loads: &[(Cycle, u32)]) -> (Vec<Vec<Cycle>>, Vec<Cycle>) {
+    let log = bench(20_000, |bench| {
         let show = |reply: &BurstReply| match reply {
             BurstReply::Data { last, .. } => format!("data {last}"),
-            BurstReply::Written { .. } => String::new(),
+            BurstReply::Written { .. } => unreachable!("nobody writes"),
             BurstReply::Later { beats } => format!("later {beats}"),
         };
         let dma = (0..4).map(|cluster| {
-            let of_cluster = reads.iter().filter(|read| read.1 == cluster).map(|&(at, _, addr, n_beats)| {
-                (at, Burst::Read { tag: 0, addr, size: n_beats * BEAT_BYTES, in_parts: false })
-            });
-            let input = bench.input(&format!("reads{cluster}"), 8, of_cluster.collect());
-            (input, bench.output(&format!("cluster {cluster}"), 32, |_| true, show))
+            let of_cluster = reads.iter().filter(|read| read.1 == cluster);
+            let bursts =
+                of_cluster.map(|&(at, _, addr, size)| (at, Burst::Read { tag: 0, addr, size, in_parts: false }));
+            let input = bench.input(&format!("reads{cluster}"), 8, bursts.collect());
+            (input, bench.output(&cluster.to_string(), 32, |_| true, show))
         });
         let dma = dma.collect();
         let load = |(core, &(at, addr)): (u32, &(Cycle, u32))| (at, PeRequest { core, addr, op: PeOp::Load });
@@ -344,72 +344,88 @@ fn arrivals(reads: &[(Cycle, usize, u32, u32)], loads: &[(Cycle, u32)]) -> Strin
         let params = params();
         bench.add("memories", Memories::new(&params, &[], vec![0; params.l2.program_bytes as usize], ports));
     });
-    let mut coming: [Vec<Cycle>; 4] = Default::default();
-    let mut answered = Vec::new();
-    let n_beats =
-        |cluster: usize, nth: usize| reads.iter().filter(|read| read.1 == cluster).nth(nth).expect("it was read").3;
-    let mut n_read = [0; 4];
+    let n_beats: Vec<u32> = reads.iter().map(|&(.., addr, size)| beats(addr, size)).collect();
+    let mut answered: Vec<Vec<Cycle>> = vec![Vec::new(); reads.len()];
+    let mut answered_loads = Vec::new();
+    // The reads of each cluster that are not answered, and the last one that is.
+    let mut waiting: [VecDeque<usize>; 4] =
+        [0, 1, 2, 3].map(|cluster| (0..reads.len()).filter(|&read| reads[read].1 == cluster).collect());
+    let mut last = [0; 4];
     for line in log.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
-        match words[..] {
-            [_, "cluster", cluster, what, number] => {
-                let (cluster, number): (usize, Cycle) =
-                    (cluster.parse().expect("a number"), number.parse().expect("a number"));
-                if what == "data" {
-                    let n = Cycle::from(n_beats(cluster, n_read[cluster]));
-                    n_read[cluster] += 1;
-                    coming[cluster].extend(number + 1 - n..=number);
-                } else {
-                    coming[cluster].iter_mut().rev().take(number as usize).for_each(|at| *at += 1);
-                }
-            }
-            [at, "load"] => answered.push(at.to_owned()),
-            _ => panic!("{line}"),
+        let number = |at: usize| words[at].parse::<Cycle>().expect("a number");
+        if words[1] == "load" {
+            answered_loads.push(number(0));
+            continue;
+        }
+        let cluster = number(1) as usize;
+        if words[2] == "data" {
+            last[cluster] = waiting[cluster].pop_front().expect("a read for each answer");
+            let n = Cycle::from(n_beats[last[cluster]]);
+            answered[last[cluster]] = (number(3) + 1 - n..=number(3)).collect();
+        } else {
+            answered[last[cluster]].iter_mut().rev().take(number(3) as usize).for_each(|at| *at += 1);
         }
     }
-    let mut coming = coming.map(Vec::into_iter);
-    let mut lines = reads.iter().map(|&(_, cluster, _, n_beats)| {
-        let beats: Vec<_> = coming[cluster].by_ref().take(n_beats as usize).map(|at| at.to_string()).collect();
-        format!("cluster {cluster}: {}\n", beats.join(" "))
-    });
-    let lines: String = lines.by_ref().collect();
-    lines + &answered.iter().map(|at| format!("load: {at}\n")).collect::<String>()
+    (answered, answered_loads)
+}
+
+fn check_arrivals(reads: &[(Cycle, usize, u32, u32)], loads: &[(Cycle, u32)], want: Expect) {
+    let (answered, answered_loads) = arrivals(reads, loads);
+    let line = |(&(_, cluster, ..), at): (&(Cycle, usize, u32, u32), &Vec<Cycle>)| {
+        let at: Vec<String> = at.iter().map(Cycle::to_string).collect();
+        format!("cluster {cluster}: {}\n", at.join(" "))
+    };
+    let loads = answered_loads.iter().map(|at| format!("load: {at}\n"));
+    want.assert_eq(&reads.iter().zip(&answered).map(line).chain(loads).collect::<String>());
 }
 
 /// Beats of packet memory take the turns that are theirs: every second one, and the first one at once.
 #[test]
 fn reads_of_both_memories_share_one_way_back() {
-    let alone = [(10, 0, HANDLER_MEMORY, 8)];
-    expect![[r#"
+    check_arrivals(&[(10, 0, HANDLER_MEMORY, 512)], &[], expect![[r#"
         cluster 0: 15 16 17 18 19 20 21 22
-    "#]]
-    .assert_eq(&arrivals(&alone, &[]));
-    let both = [(10, 0, HANDLER_MEMORY, 8), (13, 1, PACKET_MEMORY, 4)];
-    expect![[r#"
+    "#]]);
+    check_arrivals(&[(10, 0, HANDLER_MEMORY, 512), (13, 1, PACKET_MEMORY, 256)], &[], expect![[r#"
         cluster 0: 15 16 18 20 22 24 25 26
         cluster 1: 17 19 21 23
-    "#]]
-    .assert_eq(&arrivals(&both, &[]));
-    let both = [(10, 0, PACKET_MEMORY, 6), (13, 1, HANDLER_MEMORY, 3)];
-    expect![[r#"
+    "#]]);
+    check_arrivals(&[(10, 0, PACKET_MEMORY, 384), (13, 1, HANDLER_MEMORY, 192)], &[], expect![[r#"
         cluster 0: 14 15 16 17 19 21
         cluster 1: 18 20 22
-    "#]]
-    .assert_eq(&arrivals(&both, &[]));
+    "#]]);
 }
 
-/// Four bursts are behind the filter, two of a cluster. A fifth one and a load wait until the first one has left it.
+/// Four bursts are behind the filter, two of a cluster. A load, and then a fifth burst, wait until one has left it.
 #[test]
-fn reads_of_handler_memory_wait_in_the_order_in_which_they_passed_the_filter() {
-    let long = |cluster| (10, cluster, HANDLER_MEMORY, 16);
-    let reads = [long(0), long(1), long(0), long(1), (20, 2, HANDLER_MEMORY, 1)];
-    expect![[r#"
+fn reads_of_handler_memory_are_served_in_the_order_in_which_they_passed_the_filter() {
+    let long = |cluster| (10, cluster, HANDLER_MEMORY, 1024);
+    let reads = [long(0), long(1), long(0), long(1), (20, 2, HANDLER_MEMORY, 64)];
+    check_arrivals(&reads, &[(22, HANDLER_MEMORY)], expect![[r#"
         cluster 0: 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30
         cluster 1: 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46
         cluster 0: 47 48 49 51 52 53 54 55 56 57 58 59 60 61 62 63
         cluster 1: 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79
         cluster 2: 80
         load: 49
-    "#]]
-    .assert_eq(&arrivals(&reads, &[(22, HANDLER_MEMORY)]));
+    "#]]);
+}
+
+proptest! {
+    /// One beat arrives in a cycle, for all clusters and from both memories, and those of a cluster come in its order.
+    #[test]
+    fn one_beat_a_cycle_goes_to_the_dma_engines(reads in bursts(600), clusters in prop::collection::vec(0usize..4, 80)) {
+        let reads: Vec<_> = reads.iter().zip(clusters).map(|(&(at, addr, size), cluster)| (at, cluster, addr, size)).collect();
+        let (answered, _) = arrivals(&reads, &[]);
+        for cluster in 0..4 {
+            let mut of_cluster = reads.iter().zip(&answered).filter(|(read, _)| read.1 == cluster).flat_map(|(_, at)| at);
+            prop_assert!(of_cluster.is_sorted(), "cluster {}: {:?}", cluster, answered);
+        }
+        let mut all: Vec<Cycle> = answered.concat();
+        let n = all.len();
+        prop_assert_eq!(n as u32, reads.iter().map(|&(.., addr, size)| beats(addr, size)).sum::<u32>());
+        all.sort();
+        all.dedup();
+        prop_assert_eq!(all.len(), n, "two beats in a cycle: {:?}", answered);
+    }
 }

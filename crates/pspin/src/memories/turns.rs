@@ -26,7 +26,8 @@ pub(super) struct ReplyTurns {
 impl Memories {
     /// Returns true if both memories may have beats for DMA engines in this cycle.
     pub(super) fn share_turns(&self, now: Cycle) -> bool {
-        self.memories.iter().all(|memory| memory.banks.end(position(NEAR, READ)) >= now)
+        self.reply_turns.handler >= now
+            || self.memories.iter().all(|memory| memory.banks.end(position(NEAR, READ)) >= now)
     }
 
     /// Begins a cycle, before either memory is served.
