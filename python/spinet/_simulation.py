@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,7 @@ def collect(
     timeline: Timeline | None = None,
     capture_drops: bool = False,
     check: bool = False,
-    policies: Mapping[str, Policy | TenantPolicy] | None = None,
+    policies: Mapping[str, Policy | TenantPolicy | Sequence[TenantPolicy]] | None = None,
     on_progress: OnProgress | None = None,
     on_rows: OnRows | None = None,
 ) -> Result:
@@ -180,7 +180,7 @@ def start(
     capture_drops: bool = False,
     sent: str | None = None,
     check: bool = False,
-    policies: Mapping[str, Policy | TenantPolicy] | None = None,
+    policies: Mapping[str, Policy | TenantPolicy | Sequence[TenantPolicy]] | None = None,
     trial: bool = False,
     lines: bool = False,
     debug_port: int | None = None,

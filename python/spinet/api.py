@@ -59,7 +59,7 @@ def run(
     services: Entry | Sequence[Entry] = (),
     tenants: Entry | Sequence[Entry] = (),
     policy: str | Mapping[str, Any] | None = None,
-    policies: Mapping[str, Policy | TenantPolicy] | None = None,
+    policies: Mapping[str, Policy | TenantPolicy | Sequence[TenantPolicy]] | None = None,
     firmware: Paths | None = None,
     load: int | None = None,
     entry: int | None = None,
@@ -131,7 +131,7 @@ def run(
     policies
         Policies written in Python. Chains: `spinet.chains.Policy`, by the names of services. Handlers:
         `spinet.sharing.TenantPolicy`, by the parts that tenants share: ``tasks``, ``host_dma``, ``nic_send``,
-        ``host_direct``.
+        ``host_direct``, ``cluster_dma``. The last one takes a list of policies, one for each cluster.
     firmware
         Wired cards: name of firmware that comes with spinet, sources, an ELF file or an image. Default: the firmware
         for the card's host.

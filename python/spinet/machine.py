@@ -60,7 +60,8 @@ class Capabilities:
 class TenantIo:
     """A tenant's rights at DMA between card and host, at the NIC outbound engine, and at the clusters' DMA.
 
-    They need a card whose ``sharing.io_schedule`` is ``round_robin`` or ``weighted_fair``.
+    They need a card whose ``sharing.io_schedule`` is ``round_robin`` or ``weighted_fair``. For `priority` and
+    `cluster_rate`, such a ``sharing.cluster_dma_schedule`` is enough.
 
     Attributes
     ----------
@@ -150,7 +151,7 @@ class Machine:
         set: Settings = (),
         seed: int = 1,
         cc: str | None = None,
-        policies: Mapping[str, TenantPolicy] | None = None,
+        policies: Mapping[str, TenantPolicy | Sequence[TenantPolicy]] | None = None,
     ) -> None:
         self._cc = cc
         nic, sets = _nics.name_of(nic, set)
@@ -182,8 +183,8 @@ class Machine:
         """A new tenant, whose rules match only packets of `scope`, a match expression.
 
         `weight`, 1 to 1000, is its part of the HPUs relative to other tenants', if the card's ``sharing.schedule``
-        shares by weight. `io` has priority and limits of its commands and transfers, if ``sharing.io_schedule`` uses
-        them.
+        shares by weight. `io` has priority and limits of its commands and transfers, if ``sharing.io_schedule`` or
+        ``sharing.cluster_dma_schedule`` uses them.
         """
         io = io or TenantIo()
         rights = (_core.whole("priority", io.priority), io.host_rate, io.egress_rate, io.cluster_rate)

@@ -233,12 +233,16 @@ def test_the_driver_takes_the_same_rights() -> None:
         ("io = { host_rate = 'fast' }", "round_robin", ["tenant[0].io.host_rate", "is `fast`", "such as `10G`"]),
         ("io = { egress_rate = '10' }", "round_robin", ["tenant[0].io.egress_rate", "is `10`", "1M to 10T"]),
         ("io = { cluster_rate = '11T' }", "round_robin", ["tenant[0].io.cluster_rate", "is `11T`", "1M to 10T"]),
-        ("io = { cluster_rate = '1G' }", "in_order", ["tenant[0].io.cluster_rate", "sharing.io_schedule is in_order"]),
+        (
+            "io = { cluster_rate = '1G' }",
+            "in_order",
+            ["tenant[0].io.cluster_rate", "sharing.io_schedule and sharing.cluster_dma_schedule are in_order"],
+        ),
         ("io = { host_rat = '10G' }", "round_robin", ["host_rat", "did you mean `host_rate`?"]),
         (
             "io = { priority = 1 }",
             "in_order",
-            ["tenant[0].io.priority", "sharing.io_schedule is in_order", "round_robin"],
+            ["tenant[0].io.priority", "sharing.io_schedule and sharing.cluster_dma_schedule are", "round_robin"],
         ),
         ("", "weighted", ["io_schedule", "weighted_fair"]),
         ("", "in_order\nsharing.egress_fragment_bytes=100", ["egress_fragment_bytes", "100", "power of two"]),

@@ -108,7 +108,7 @@ int spinet_open(spinet_machine_t *machine, const char *name, const char *scope, 
 
 /* A tenant's share of the HPUs, and its rights for commands and for the clusters' DMA. docs/guides/tenants.md has the rules. */
 typedef struct spinet_tenant_spec {
-    uint32_t weight;          /* 1 to 1000; for rules of sharing.schedule and sharing.io_schedule that use weights */
+    uint32_t weight;          /* 1 to 1000; for rules of sharing.schedule, io_schedule and cluster_dma_schedule that use it */
     uint32_t priority;        /* 0 to 7; commands and cluster DMA transfers of tenants with a higher priority go first */
     const char *host_rate;    /* highest rate between card and host, such as "10G", in bit/s; NULL is unlimited */
     const char *egress_rate;  /* highest rate to the network */
@@ -120,7 +120,8 @@ int spinet_tenant_spec(spinet_tenant_spec_t *spec);
 
 /*
  * Open a tenant with weight, priority and limits. Priority and limits need a card whose sharing.io_schedule is not in_order, for
- * example after spinet_boot_with and "sharing.io_schedule=round_robin".
+ * example after spinet_boot_with and "sharing.io_schedule=round_robin". For priority and cluster_rate, a sharing.cluster_dma_schedule
+ * that is not in_order is enough.
  */
 int spinet_open_with(spinet_machine_t *machine, const char *name, const char *scope, const spinet_tenant_spec_t *spec,
                      spinet_tenant_t *tenant);

@@ -162,8 +162,7 @@ impl CommandUnit {
             }
             let queues = unit.queues.as_mut().expect("commands wait by tenant");
             let Some(Part { command, is_last, waited }) = queues.take(now, |command| cuts.split(command)) else {
-                let next = [queues.next_allowed(now), queues.asks_again(now)].into_iter().flatten().min();
-                activity = earliest(activity, next.map_or(Activity::Idle, Activity::Until));
+                activity = earliest(activity, queues.asks_again(now).map_or(Activity::Idle, Activity::Until));
                 continue;
             };
             unit.in_flight += 1;

@@ -145,7 +145,9 @@ impl Pspin {
         let mut card = Card { b, clock };
         let Boundary { source, completions, egress, host, page_tables, events, console, policies } = boundary;
         policies.validate(params)?;
-        let Policies([tasks, commands @ ..]) = policies;
+        let Policies([mut tasks, host_direct, nic_send, host_dma, cluster_dma]) = policies;
+        let commands = [host_direct, nic_send, host_dma].map(|mut own| own.pop());
+        let mut cluster_dma = cluster_dma.into_iter();
 
         let mut clusters = Vec::new();
         for (id, (ports, links)) in w.clusters.into_iter().enumerate() {
@@ -154,6 +156,9 @@ impl Pspin {
                 let mut cluster = Cluster::new(id as u32, params, program, ports, links, console, trace);
                 image.runtime.iter().for_each(|&runtime| cluster.set_runtime(runtime));
                 image.l1.iter().for_each(|(offset, bytes)| cluster.load_l1(*offset, bytes));
+                if let Some(own) = cluster_dma.next() {
+                    cluster.share_dma(own);
+                }
                 cluster
             }));
         }
@@ -162,7 +167,7 @@ impl Pspin {
         let inbound = card.add_shared("nic.inbound", |trace| {
             Inbound::new(InboundParams::from(params), w.inbound, source, completions, trace)
         });
-        card.add("nic.scheduler", |trace| PacketScheduler::new(params, tasks, w.scheduler, trace));
+        card.add("nic.scheduler", |trace| PacketScheduler::new(params, tasks.pop(), w.scheduler, trace));
         card.add("nic.commands", |_| CommandUnit::new(params, commands, w.commands));
         card.add("nic.outbound", |trace| {
             let fragment_bytes = params.sharing.egress_fragment_bytes;

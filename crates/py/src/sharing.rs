@@ -142,18 +142,31 @@ impl TenantPolicy for OwnTenantPolicy {
     }
 }
 
-/// Wraps the policies of a card's parts.
+/// Wraps the policies of a card's parts: an object for each, or a list of them for parts that the card has several times.
 pub fn own(
     py: Python<'_>,
     policies: BTreeMap<String, Py<PyAny>>,
     names: &TenantNames,
     failure: &Failure,
 ) -> PyResult<Vec<(String, OwnTenantPolicy)>> {
-    let own = |(part, object): (String, Py<PyAny>)| {
-        let policy = OwnTenantPolicy::new(py, &part, object, names.clone(), failure.clone())?;
-        Ok((part, policy))
-    };
-    policies.into_iter().map(own).collect()
+    let mut own = Vec::new();
+    for (part, object) in policies {
+        let mut add = |object: Py<PyAny>, shown: &str| {
+            let policy = OwnTenantPolicy::new(py, shown, object, names.clone(), failure.clone())?;
+            own.push((part.clone(), policy));
+            Ok::<_, PyErr>(())
+        };
+        match object.extract::<Vec<Py<PyAny>>>(py) {
+            Ok(list) if list.is_empty() => {
+                return Err(crate::input(format!("policies: the list for `{part}` is empty, must have a policy")));
+            }
+            Ok(list) => {
+                list.into_iter().enumerate().try_for_each(|(i, object)| add(object, &format!("{part}[{i}]")))?
+            }
+            Err(_) => add(object, &part)?,
+        }
+    }
+    Ok(own)
 }
 
 /// Boxes the policies for a driver.

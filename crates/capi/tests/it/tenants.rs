@@ -353,7 +353,7 @@ fn weights_priorities_and_limits_hold() {
         spinet_open_with(card, "t", NULL, &spec, &tenant)
           -1: cluster_rate is invalid utf-8 sequence of 1 bytes from index 0, must be UTF-8
         spinet_open_with(plain, "t", NULL, &spec, &tenant)
-          -1: cluster_rate has no effect while the card's sharing.io_schedule is in_order; set sharing.io_schedule to round_robin or weighted_fair
+          -1: cluster_rate has no effect while the card's sharing.io_schedule and sharing.cluster_dma_schedule are in_order; set one of them to round_robin or weighted_fair
         exit code 0
     "#]].assert_eq(&bench.run("shares", &["runtime.elf", "a.elf", "b.elf"], &[]).text());
 }

@@ -180,7 +180,7 @@ impl Cluster {
 
     /// Accesses the DMA registers of core `i`.
     fn access_dma(&mut self, i: usize, addr: u32, write: Option<u32>, now: Cycle) {
-        match self.dma_frontend.access(i, addr, write, now, &mut self.cores[i], &self.beats.dma) {
+        match self.dma_frontend.access(i, addr, write, now, &mut self.cores, &self.beats.dma) {
             DmaAccess::Word(word) => self.word_done(i, now, now, word),
             DmaAccess::Launches => self.cores[i].wait = Wait::Launch,
             DmaAccess::Refused => self.refuse(i, now),

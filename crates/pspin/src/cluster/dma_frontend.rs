@@ -2,12 +2,13 @@
 
 use super::cores::Cores;
 use super::dma::{Dma, Owner};
+use super::dma_shares::DmaShares;
 use super::hpu::Hpu;
 use crate::arbiter::LockingTree;
 use crate::params::{IoSchedule, PspinParams};
 use crate::pe::{PeOp, RemoteRequest};
+use crate::policy::{Tenant, TenantPolicy, TenantTable};
 use crate::protocol::Sender;
-use crate::rate::RateLimit;
 use blocks::cpu::Privilege;
 use blocks::debug::Event;
 use kernel::{CounterList, Cycle, members};
@@ -63,43 +64,20 @@ pub(super) enum Launcher {
     Remote(RemoteRequest),
 }
 
-/// Copies by the handlers of a tenant with this cluster's DMA.
-struct Account {
-    tenant: u32,
-    bytes: u64,
-    limit: Option<RateLimit>,
+/// The part of a core's transfer that the engine would take next.
+pub(super) struct NextPart {
+    src: u32,
+    dst: u32,
+    pub bytes: u32,
+    is_last: bool,
 }
 
-/// The accounts of all tenants with transfers so far.
-struct Accounts {
-    clock_hz: u64,
-    all: Vec<Account>,
-}
-
-impl Accounts {
-    fn new(clock_hz: u64) -> Self {
-        Accounts { clock_hz, all: Vec::new() }
-    }
-
-    /// Returns true if the limit of this tenant allows a part of a transfer to start in this cycle.
-    fn allow(&self, now: Cycle, tenant: u32) -> bool {
-        let account = self.all.iter().find(|account| account.tenant == tenant);
-        account.and_then(|account| account.limit).is_none_or(|limit| limit.allows_at() <= now)
-    }
-
-    /// A part of a transfer of a handler of this tenant starts.
-    fn count(&mut self, now: Cycle, sender: Sender, bytes: u32) {
-        let Sender { tenant, io, .. } = sender;
-        let place = self.all.iter().position(|account| account.tenant == tenant).unwrap_or_else(|| {
-            self.all.push(Account { tenant, bytes: 0, limit: io.cluster_bps.map(RateLimit::new) });
-            self.all.len() - 1
-        });
-        let account = &mut self.all[place];
-        account.bytes += u64::from(bytes);
-        if let Some(limit) = &mut account.limit {
-            limit.spend(now, bytes, self.clock_hz);
-        }
-    }
+/// The next part of the transfer with which this core waits.
+pub(super) fn next_part(hpu: &Hpu) -> NextPart {
+    let DmaRegisters { src, dst, bytes, begun, .. } = hpu.dma;
+    let (src, dst, left) = (src.wrapping_add(begun), dst.wrapping_add(begun), bytes - begun);
+    let bytes = hpu.guard.fragment_bytes().map_or(left, |fragment| left.min(fragment - src % fragment));
+    NextPart { src, dst, bytes, is_last: bytes == left }
 }
 
 /// The result of an access of a core to its registers.
@@ -126,11 +104,13 @@ pub(super) enum Launched {
 
 /// The front end. Cores, the public registers and the scheduler take turns. A launch is held until the engine takes it.
 /// Unless commands go in order, cores of the tenants with the highest priority that are below their limits go first.
+/// If tenants share the engine by a policy ([`DmaShares`]), they share the turns of all cores: the core that the policy
+/// chooses goes in place of the core whose turn it is.
 /// If transfers are checked, a long one is taken page by page, so that no requester waits for the whole transfer of
-/// another. A watchdog ends a transfer between two pages, or while its tenant is at its limit.
+/// another. A watchdog ends a transfer between two pages, while its tenant is at its limit, or while a policy chooses others.
 ///
 /// Source: PsPIN RTL a49fec8, `pulp_cluster_frontend.sv`: one arbiter, whose inputs are the cores, then the public
-/// port, and the scheduler last.
+/// port, and the scheduler last. assumed, and our own: priorities, limits and policies.
 pub(super) struct DmaFrontend {
     /// Bit set of the cores that wait for the engine to take their transfer, and the arbiter's turn.
     waiting: u32,
@@ -138,28 +118,38 @@ pub(super) struct DmaFrontend {
     pub public: DmaRegisters,
     /// The requester that waits for the engine to take the transfer in `public`.
     held: Option<Launcher>,
-    /// Launches go by priority.
+    /// Tenants have priorities and limits.
     by_tenant: bool,
-    /// Transfers of tenants.
-    accounts: Accounts,
+    tenants: TenantTable,
+    /// Tenants share the engine by the policy of `tenants`.
+    shares: Option<DmaShares>,
 }
 
 impl DmaFrontend {
     pub fn new(params: &PspinParams) -> Self {
+        let schedule = params.sharing.cluster_dma_schedule;
+        let is_shared = schedule != IoSchedule::InOrder;
         DmaFrontend {
             waiting: 0,
             turn: LockingTree::default(),
             public: DmaRegisters::default(),
             held: None,
-            by_tenant: params.sharing.io_schedule != IoSchedule::InOrder,
-            accounts: Accounts::new(params.clock_mhz.hz()),
+            by_tenant: is_shared || params.sharing.io_schedule != IoSchedule::InOrder,
+            tenants: TenantTable::new(schedule, None, params.clock_mhz.hz()),
+            shares: is_shared.then(|| DmaShares::new(params.cluster.n_cores)),
         }
     }
 
+    /// Tenants share the engine by this policy. There must be no tenants yet.
+    pub fn replace_policy(&mut self, own: Box<dyn TenantPolicy>) {
+        self.tenants.replace_policy(own);
+    }
+
     pub fn counters(&self, counters: &mut CounterList) {
-        for Account { tenant, bytes, .. } in &self.accounts.all {
-            counters.add(&format!("tenant[{tenant}].cluster_bytes"), *bytes);
+        for Tenant { number, used, .. } in self.tenants.tenants() {
+            counters.add(&format!("tenant[{number}].cluster_bytes"), *used);
         }
+        self.shares.iter().for_each(|shares| shares.counters(counters, &self.tenants));
     }
 
     /// Returns true if it may act in the next cycle.
@@ -185,10 +175,10 @@ impl DmaFrontend {
         addr: u32,
         write: Option<u32>,
         now: Cycle,
-        hpu: &mut Hpu,
+        cores: &mut Cores,
         dma: &Dma,
     ) -> DmaAccess {
-        let Hpu { core, dma: registers, guard, .. } = hpu;
+        let Hpu { core, dma: registers, guard, .. } = &mut cores[i];
         let DmaRegisters { src, dst, bytes, .. } = *registers;
         if addr & OFFSET != LAUNCH || write.is_some() || bytes == 0 {
             return DmaAccess::Word(registers.access(addr, write, dma, now));
@@ -199,6 +189,11 @@ impl DmaFrontend {
         }
         self.waiting |= 1 << i;
         core.report_with(|| Event::Moves { from: Some(src), to: Some(dst), bytes });
+        if let Some(shares) = &mut self.shares
+            && let Some(sender) = sender(&cores[i])
+        {
+            shares.add(now, i, sender, &mut self.tenants);
+        }
         DmaAccess::Launches
     }
 
@@ -226,15 +221,13 @@ impl DmaFrontend {
             | u64::from(self.held.is_some()) << public
             | u64::from(scheduler_requests) << scheduler;
         let accepts = dma.accepts(now);
-        // Priorities are compared only when the engine accepts, so that a late launch of high priority can still be chosen.
-        if requests == 0 || self.by_tenant && !accepts {
-            return None;
-        }
-        let requests = if self.by_tenant { self.most_urgent(requests, now, cores) } else { requests };
-        if requests == 0 {
-            return None;
-        }
-        let winner = self.turn.take(requests, accepts)?;
+        // Tenants are compared only when the engine accepts, so that a late launch of high priority can still be chosen.
+        let winner = match self.by_tenant {
+            true if requests == 0 || !accepts => None,
+            true => self.choose(requests, now, cores),
+            false if requests == 0 => None,
+            false => self.turn.take(requests, accepts),
+        }?;
         let i = winner as usize;
         if i == scheduler {
             return Some(Launched::Copy);
@@ -244,55 +237,88 @@ impl DmaFrontend {
             let id = dma.launch(now, Owner::Public, src, dst, bytes);
             return Some(Launched::Public(self.held.take().expect("a launch is held"), id));
         }
-        let Hpu { dma: registers, guard, driver, deadline, .. } = &mut cores[i];
-        let DmaRegisters { src, dst, bytes, begun, .. } = *registers;
-        let (src, dst, left) = (src.wrapping_add(begun), dst.wrapping_add(begun), bytes - begun);
-        let part = guard.fragment_bytes().map_or(left, |fragment| left.min(fragment - src % fragment));
-        let is_last = part == left;
-        registers.begun = if is_last { 0 } else { begun + part };
-        if begun > 0 && *deadline <= now {
+        let NextPart { src, dst, bytes, is_last } = next_part(&cores[i]);
+        let from = sender(&cores[i]);
+        let Hpu { dma: registers, driver, deadline, .. } = &mut cores[i];
+        if registers.begun > 0 && *deadline <= now {
             self.end(i, registers);
             return Some(Launched::Expired(i));
         }
-        if let Some(held) = driver.running() {
-            self.accounts.count(now, Sender::from(&*held.task.context), part);
+        registers.begun = if is_last { 0 } else { registers.begun + bytes };
+        match (&mut self.shares, from) {
+            (Some(shares), _) => shares.start(now, i, bytes, is_last, &mut self.tenants),
+            (None, Some(sender)) => {
+                let place = self.tenants.place(sender, sender.io.cluster_bps);
+                self.tenants.count(now, place, bytes);
+            }
+            (None, None) => {}
         }
         driver.transfers += 1;
-        let id = dma.launch(now, Owner::Core(winner), src, dst, part);
+        let id = dma.launch(now, Owner::Core(winner), src, dst, bytes);
         is_last.then(|| {
             self.waiting &= !(1 << i);
             Launched::Core(i, id)
         })
     }
 
+    /// Chooses by tenants among these requesters; the engine accepts one.
+    fn choose(&mut self, requests: u64, now: Cycle, cores: &Cores) -> Option<u32> {
+        let Some(shares) = &mut self.shares else {
+            let requests = self.most_urgent(requests, now, cores);
+            return self.turn.take(requests, true);
+        };
+        let held = shares.waiting() & at_limit(self.waiting, &self.tenants, now, cores);
+        let (requests, by_tenant) = (requests & !held, shares.waiting() & !held);
+        let winner = self.turn.choose(requests)?;
+        if by_tenant >> winner & 1 == 0 {
+            return self.turn.take(requests, true);
+        }
+        match shares.choose(now, |i| next_part(&cores[i]).bytes, &mut self.tenants) {
+            Some(core) => {
+                self.turn.take(requests, true);
+                Some(core)
+            }
+            // The policy lets no tenant go.
+            None => self.turn.take(requests & !by_tenant, true),
+        }
+    }
+
+    /// A transfer of a core ended.
+    pub fn ended(&mut self, now: Cycle) {
+        if let Some(shares) = &mut self.shares {
+            shares.ended(now, &mut self.tenants);
+        }
+    }
+
     /// The watchdog of core `i` ends a handler that waits for the engine: the rest of its transfer is not copied.
     fn end(&mut self, i: usize, registers: &mut DmaRegisters) {
         registers.begun = 0;
         self.waiting &= !(1 << i);
+        if let Some(shares) = &mut self.shares {
+            shares.remove(i, &mut self.tenants);
+        }
     }
 
-    /// Ends the transfers of cores that wait for the limit of their tenant and whose watchdogs have run out. Returns
-    /// the set of these cores.
+    /// Ends the transfers of cores that wait for the limit of their tenant, or for a policy, and whose watchdogs have run out.
+    /// Returns the set of these cores.
     pub fn take_expired(&mut self, now: Cycle, cores: &mut Cores, dma: &Dma) -> u32 {
         if !self.by_tenant || self.waiting == 0 || !dma.accepts(now) {
             return 0;
         }
-        let expired = members(self.at_limit(now, cores)).filter(|&i| cores[i as usize].deadline <= now);
-        let expired = expired.fold(0, |set, i| set | 1 << i);
+        let late = |i: &u32| cores[*i as usize].deadline <= now;
+        let held = match &self.shares {
+            Some(shares) => shares.waiting(),
+            None => at_limit(self.waiting, &self.tenants, now, cores),
+        };
+        let expired = members(held).filter(late).fold(0, |set, i| set | 1 << i);
         members(expired.into()).for_each(|i| self.end(i as usize, &mut cores[i as usize].dma));
         expired
-    }
-
-    /// Bit set of the waiting cores whose tenant is at its limit.
-    fn at_limit(&self, now: Cycle, cores: &Cores) -> u64 {
-        let at_limit = |&i: &u32| sender(&cores[i as usize]).is_some_and(|by| !self.accounts.allow(now, by.tenant));
-        members(self.waiting.into()).filter(at_limit).fold(0, |set, i| set | 1 << i)
     }
 
     /// Removes cores whose tenant is at its limit, and cores whose tenant has a lower priority than that of another core. The
     /// scheduler and the public registers have neither, and stay.
     fn most_urgent(&self, requests: u64, now: Cycle, cores: &Cores) -> u64 {
-        let held = self.at_limit(now, cores);
+        let held = at_limit(self.waiting, &self.tenants, now, cores);
         let priority = |i: u32| sender(&cores[i as usize]).map_or(0, |sender| sender.io.priority);
         let waiting = u64::from(self.waiting) & !held;
         let most = members(waiting).map(priority).max();
@@ -300,7 +326,13 @@ impl DmaFrontend {
     }
 }
 
+/// Bit set of the waiting cores whose tenant is at its limit.
+fn at_limit(waiting: u32, tenants: &TenantTable, now: Cycle, cores: &Cores) -> u64 {
+    let at_limit = |&i: &u32| sender(&cores[i as usize]).is_some_and(|by| !tenants.allows(now, by.tenant));
+    members(waiting.into()).filter(at_limit).fold(0, |set, i| set | 1 << i)
+}
+
 /// The tenant of the handler that a core runs, and its terms.
-fn sender(hpu: &Hpu) -> Option<Sender> {
+pub(super) fn sender(hpu: &Hpu) -> Option<Sender> {
     hpu.driver.running().map(|held| Sender::from(&*held.task.context))
 }

@@ -13,6 +13,7 @@ mod cores;
 mod debug;
 mod dma;
 mod dma_frontend;
+mod dma_shares;
 mod drivers;
 mod events;
 mod execution;
@@ -46,6 +47,7 @@ pub use refills::MISS_PATH;
 use crate::events::TRANSFER_DONE;
 use crate::map;
 use crate::params::PspinParams;
+use crate::policy::TenantPolicy;
 use crate::protocol::{BEAT_BYTES, PacketId, Region, Stage};
 use crate::world::Console;
 use beats::Beats;
@@ -174,6 +176,11 @@ impl Cluster {
         self.cores.hpus.iter_mut().for_each(|hpu| hpu.guard.set_runtime(runtime));
     }
 
+    /// Tenants share the DMA engine by this policy, in place of the rule of `sharing.cluster_dma_schedule`.
+    pub fn share_dma(&mut self, own: Box<dyn TenantPolicy>) {
+        self.dma_frontend.replace_policy(own);
+    }
+
     /// Limits how far a core may run ahead of the others to `cycles`, from now on and at least 1.
     pub fn bound_run_ahead(&mut self, cycles: u64) {
         self.plan.bound_run_ahead(cycles);
@@ -217,6 +224,7 @@ impl Cluster {
         match owner {
             Owner::Scheduler => self.scheduler.packet_copied(now, &self.trace),
             Owner::Core(core) => {
+                self.dma_frontend.ended(now);
                 let driver = &mut self.cores[core as usize].driver;
                 driver.transfers -= 1;
                 if let Some(packet) = driver.done_packet() {

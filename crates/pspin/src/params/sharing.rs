@@ -23,6 +23,9 @@ pub struct SharingParams {
     /// The order in which commands reach the units that execute them: off-cluster DMA, NIC outbound engine, HostDirect. Tenants with
     /// `io` need a rule other than `in_order`.
     pub io_schedule: IoSchedule,
+    /// The order in which a cluster's DMA takes the transfers of its cores. With `in_order`, cores take turns; unless `io_schedule` is
+    /// `in_order` too, those of tenants with the highest priority among those below their limits do.
+    pub cluster_dma_schedule: IoSchedule,
     /// Largest read that the NIC outbound engine makes for a packet before other packets have their turn. A read also ends at each multiple of
     /// this in NIC memory. With 4096, packets are read one after the other.
     pub egress_fragment_bytes: u32,
@@ -75,14 +78,14 @@ impl Schedule {
     }
 }
 
-/// The rule by which tenants share the units that execute commands.
+/// The rule by which tenants share a unit that executes commands, or a cluster's DMA.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IoSchedule {
-    /// Clusters take turns, whatever tenant the commands belong to.
+    /// Clusters take turns at a unit and cores at a cluster's DMA, whatever tenant they work for.
     InOrder,
-    /// Commands wait by tenant, and are cut at `fragment_bytes`. The tenants of the highest priority that are below their limits take turns
-    /// after each part.
+    /// Commands and transfers wait by tenant, and are cut at `fragment_bytes`. The tenants of the highest priority that are below their
+    /// limits take turns after each part.
     RoundRobin,
     /// The same, but the next part is of the tenant with the fewest bytes for its weight.
     WeightedFair,

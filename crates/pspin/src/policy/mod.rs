@@ -1,13 +1,16 @@
-//! Policies by which tenants share a part of the card: the tasks for the clusters, and each unit that executes commands.
+//! Policies by which tenants share a part of the card: the tasks for the clusters, each unit that executes commands, and
+//! the DMA engine of each cluster.
 //!
 //! The rules of [`crate::params::Schedule`] and [`crate::params::IoSchedule`] are policies (`rules.rs`). A user's
 //! policy implements [`TenantPolicy`] and is passed in [`Policies`]; see `crates/spinet/tests/it/driver/sharing.rs`.
 
 mod chooser;
 mod rules;
+mod table;
 
 pub use chooser::Chooser;
 pub use rules::{BorrowedTime, ByPriority, RoundRobin, WeightedFair, WeightedRoundRobin};
+pub use table::TenantTable;
 
 use crate::params::{IoSchedule, PspinParams};
 use diagnostics::param::{ParamError, must};
@@ -20,19 +23,19 @@ pub struct Tenant {
     pub number: u32,
     /// Its weight.
     pub weight: u32,
-    /// The priority of its commands; higher is more urgent. All parts know it.
+    /// The priority of its commands and transfers; higher is more urgent. All parts know it.
     pub priority: u8,
-    /// Something of it may start now: a task, or a part of a command that its limits allow.
+    /// Something of it may start now: a task, or a part of a command or transfer that its limits allow.
     pub waits: bool,
-    /// It has packets in queues, or commands, whether or not something may start now.
+    /// It has packets in queues, commands or transfers, whether or not something may start now.
     pub is_queued: bool,
-    /// Bytes of the packet of the task, or of the part of the command, that would start. Known while it waits.
+    /// Bytes of the packet of the task, or of the part of the command or transfer, that would start. Known while it waits.
     pub bytes: u32,
-    /// Its tasks or parts of commands that were started and have not ended.
+    /// Its tasks or parts that were started and have not ended.
     pub in_service: u32,
-    /// Its use so far: of tasks, the sum over all cycles of tasks in service; of commands, bytes.
+    /// Its use so far: of tasks, the sum over all cycles of tasks in service; otherwise bytes.
     pub used: u64,
-    /// Tasks: cycles in which it had packets or tasks. 0 for commands.
+    /// Tasks: cycles in which it had packets or tasks. Otherwise 0.
     pub active_cycles: u64,
 }
 
@@ -66,29 +69,44 @@ pub trait TenantPolicy {
     /// Something of the tenant at `place` starts, with its `bytes`. Only `number`, `weight`, `priority` and `bytes` are up to date.
     fn started(&mut self, _now: Cycle, _place: usize, _tenants: &[Tenant]) {}
 
-    /// A task or a part of a command of the tenant with this number ended.
+    /// A task or a part of the tenant with this number ended.
     fn ended(&mut self, _now: Cycle, _number: u32) {}
 }
 
-/// The parts of the card that tenants share by a policy: the tasks for the clusters, then the units that execute commands.
-pub const PARTS: [&str; 4] = ["tasks", "host_direct", "nic_send", "host_dma"];
+/// The parts of the card that tenants share by a policy: the tasks for the clusters, the units that execute commands, and
+/// the DMA engine of each cluster.
+pub const PARTS: [&str; 5] = ["tasks", "host_direct", "nic_send", "host_dma", "cluster_dma"];
 
-/// The user's own policies, which replace the card's rules, by the positions in [`PARTS`].
+/// The user's own policies, which replace the card's rules, by the positions in [`PARTS`]. Each part has one or none, and the
+/// clusters' DMA engines one each or none.
 #[derive(Default)]
-pub struct Policies(pub [Option<Box<dyn TenantPolicy>>; PARTS.len()]);
+pub struct Policies(pub [Vec<Box<dyn TenantPolicy>>; PARTS.len()]);
 
 impl Policies {
-    /// Checks that the card distinguishes tenants at each part with a policy.
+    /// Checks the number of policies, and that the card distinguishes tenants at each part with a policy.
     pub(crate) fn validate(&self, params: &PspinParams) -> Result<(), ParamError> {
-        let [tasks, commands @ ..] = &self.0;
         let sharing = &params.sharing;
-        must("sharing.turns", sharing.turns, sharing.turns || tasks.is_none(), || {
-            "true for a policy of `tasks`".into()
-        })?;
-        let unit = PARTS[1..].iter().zip(commands).find(|(_, policy)| policy.is_some()).map(|(unit, _)| unit);
-        let is_by_tenant = sharing.io_schedule != IoSchedule::InOrder;
-        must("sharing.io_schedule", "in_order", is_by_tenant || unit.is_none(), || {
-            format!("round_robin or weighted_fair for a policy of `{}`", unit.unwrap_or(&""))
-        })
+        for (part, policies) in PARTS.into_iter().zip(&self.0) {
+            let (found, is_dma) = (policies.len(), part == "cluster_dma");
+            let n = if is_dma { params.n_clusters as usize } else { 1 };
+            must(&format!("number of policies of `{part}`"), found, [0, n].contains(&found), || {
+                format!("{n}{}", if is_dma { ": one for each cluster" } else { "" })
+            })?;
+            if found == 0 {
+                continue;
+            }
+            if part == "tasks" {
+                must("sharing.turns", sharing.turns, sharing.turns, || "true for a policy of `tasks`".into())?;
+                continue;
+            }
+            let (key, schedule) = match is_dma {
+                true => ("sharing.cluster_dma_schedule", sharing.cluster_dma_schedule),
+                false => ("sharing.io_schedule", sharing.io_schedule),
+            };
+            must(key, "in_order", schedule != IoSchedule::InOrder, || {
+                format!("round_robin or weighted_fair for a policy of `{part}`")
+            })?;
+        }
+        Ok(())
     }
 }

@@ -25,7 +25,7 @@ impl TenantNames {
 /// Policies in place of the card's rules, by the names of parts ([`PARTS`]).
 #[derive(Default)]
 pub struct OwnSharing {
-    /// The policies.
+    /// The policies. For `cluster_dma` there is one for each cluster, in order.
     pub policies: Vec<(String, Box<dyn TenantPolicy>)>,
     /// Gets the names of the tenants.
     pub names: TenantNames,
@@ -39,12 +39,12 @@ pub struct NoPart {
 }
 
 impl OwnSharing {
-    /// Puts each policy at the position of its part.
+    /// Puts each policy at the position of its part. The card checks how many it needs.
     pub(crate) fn placed(self) -> Result<(Policies, TenantNames), NoPart> {
         let mut placed = Policies::default();
         for (found, policy) in self.policies {
             match PARTS.iter().position(|part| *part == found) {
-                Some(part) => placed.0[part] = Some(policy),
+                Some(part) => placed.0[part].push(policy),
                 None => return Err(NoPart { found }),
             }
         }

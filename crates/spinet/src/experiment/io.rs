@@ -12,7 +12,8 @@ use wire::units::parse_bps;
 const LEAST_BPS: u64 = 1_000_000;
 const MOST_BPS: u64 = 10_000_000_000_000;
 
-/// A tenant's rights at the units that execute commands and at the clusters' DMA. They need a card whose `sharing.io_schedule` is not `in_order`.
+/// A tenant's rights at the units that execute commands and at the clusters' DMA. They need a card whose `sharing.io_schedule` is not
+/// `in_order`. For `priority` and `cluster_rate`, a `sharing.cluster_dma_schedule` other than `in_order` is enough.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IoSpec {
@@ -44,6 +45,10 @@ pub enum IoError {
         "has no effect while the card's sharing.io_schedule is in_order; set sharing.io_schedule to round_robin or weighted_fair"
     )]
     InOrder,
+    #[error(
+        "has no effect while the card's sharing.io_schedule and sharing.cluster_dma_schedule are in_order; set one of them to round_robin or weighted_fair"
+    )]
+    AllInOrder,
 }
 
 impl IoSpec {
@@ -61,16 +66,16 @@ impl IoSpec {
         let host_bps = rate("host_rate", host_rate)?;
         let egress_bps = rate("egress_rate", egress_rate)?;
         let cluster_bps = rate("cluster_rate", cluster_rate)?;
-        if nic.sharing.io_schedule == IoSchedule::InOrder {
-            let keys = [
-                ("priority", priority > 0),
-                ("host_rate", host_bps.is_some()),
-                ("egress_rate", egress_bps.is_some()),
-                ("cluster_rate", cluster_bps.is_some()),
-            ];
-            if let Some((key, _)) = keys.into_iter().find(|(_, is_set)| *is_set) {
-                return Err((key, IoError::InOrder));
-            }
+        let [commands, clusters] =
+            [nic.sharing.io_schedule, nic.sharing.cluster_dma_schedule].map(|rule| rule != IoSchedule::InOrder);
+        let keys = [
+            ("priority", priority > 0, commands || clusters, IoError::AllInOrder),
+            ("host_rate", host_bps.is_some(), commands, IoError::InOrder),
+            ("egress_rate", egress_bps.is_some(), commands, IoError::InOrder),
+            ("cluster_rate", cluster_bps.is_some(), commands || clusters, IoError::AllInOrder),
+        ];
+        if let Some((key, .., error)) = keys.into_iter().find(|(_, is_set, has_effect, _)| *is_set && !has_effect) {
+            return Err((key, error));
         }
         Ok(IoTerms { priority, host_bps, egress_bps, cluster_bps })
     }

@@ -78,14 +78,16 @@ fn a_policy_of_the_users_own_decides_who_goes_first() {
 
 #[test]
 fn a_policy_needs_a_part_that_tells_tenants_apart() {
-    let error = |part: &str, set: &[&str]| {
-        let policy = First { name: "a", names: TenantNames::default(), calls: Rc::default() };
-        let policies: Vec<(String, Box<dyn TenantPolicy>)> = vec![(part.into(), Box::new(policy))];
-        boot(set, OwnSharing { policies, names: TenantNames::default() }).map(drop).unwrap_err()
+    let own = |part: &str, n: usize| {
+        let first = || First { name: "a", names: TenantNames::default(), calls: Rc::default() };
+        let policy = |_| (part.to_owned(), Box::new(first()) as Box<dyn TenantPolicy>);
+        OwnSharing { policies: (0..n).map(policy).collect(), names: TenantNames::default() }
     };
+    let refused = |part: &str, n: usize, set: &[&str]| boot(set, own(part, n)).map(drop).unwrap_err();
+    let error = |part: &str, set: &[&str]| refused(part, 1, set);
     assert_eq!(
         error("host_dam", &BY_TENANT),
-        "policies: there is no part `host_dam`, must be one of tasks, host_direct, nic_send, host_dma; did you mean `host_dma`?"
+        "policies: there is no part `host_dam`, must be one of tasks, host_direct, nic_send, host_dma, cluster_dma; did you mean `host_dma`?"
     );
     assert_eq!(
         error("host_dma", &[]),
@@ -95,4 +97,14 @@ fn a_policy_needs_a_part_that_tells_tenants_apart() {
         error("tasks", &["sharing.turns=false"]),
         "sharing.turns is false, must be true for a policy of `tasks`"
     );
+    assert_eq!(refused("tasks", 2, &[]), "number of policies of `tasks` is 2, must be 1");
+    assert_eq!(
+        error("cluster_dma", &["sharing.cluster_dma_schedule=round_robin"]),
+        "number of policies of `cluster_dma` is 1, must be 4: one for each cluster"
+    );
+    assert_eq!(
+        refused("cluster_dma", 4, &[]),
+        "sharing.cluster_dma_schedule is in_order, must be round_robin or weighted_fair for a policy of `cluster_dma`"
+    );
+    boot(&["sharing.cluster_dma_schedule=round_robin"], own("cluster_dma", 4)).unwrap();
 }
