@@ -57,15 +57,6 @@ def run(
     )
 
 
-def fairness(result: spinet.Result) -> tuple[float, float]:
-    """Part of the first tenant in the bytes that started while both waited, and Jain's index."""
-    counters, found = result.summary["counters"], result.summary["cluster_dma_fairness"]
-    assert found is not None
-    first, second = (counters[f"nic.cluster[0].tenant[{number}].contended_bytes"] for number in (1, 2))
-    assert first + second == found["contended_bytes"] > 0
-    return first / (first + second), found["jain"]
-
-
 def ends(result: spinet.Result) -> list[float]:
     return [tenant["latency_ns"]["max"] for tenant in result.summary["tenants"]]
 
@@ -80,7 +71,6 @@ def test_tenants_take_turns_whatever_the_number_of_their_cores() -> None:
     assert more("in_order") == pytest.approx(200 * 8 * PART / BEAT, rel=0.02)
     assert more("round_robin") == pytest.approx(200 * 2 * PART / BEAT, rel=0.02)
     cores, tenants = (run(handlers=(7, 1), cluster_dma_schedule=rule) for rule in ("in_order", "round_robin"))
-    assert cores.summary["cluster_dma_fairness"] is None
     for result in (cores, tenants):
         assert [tenant["cluster_bytes"] for tenant in result.summary["tenants"]] == [7 * 200 * PART, 200 * PART]
 
@@ -90,19 +80,16 @@ def test_shares_follow_weights() -> None:
     turns, fair = (run(weights=(3, 1), cluster_dma_schedule=rule) for rule in ("round_robin", "weighted_fair"))
     assert ends(turns)[0] / ends(turns)[1] == pytest.approx(1, abs=0.03)
     assert ends(fair)[0] / ends(fair)[1] == pytest.approx(2 / 3, abs=0.03)
-    assert fairness(fair) == pytest.approx((3 / 4, 1), abs=0.01)
-    # In turn, x is (1/2) / (3/4) = 2/3 and (1/2) / (1/4) = 2: (8/3)^2 / (2 (4/9 + 4)) = 0.8.
-    assert fairness(turns) == pytest.approx((1 / 2, 0.8), abs=0.01)
 
 
 def test_bytes_are_shared_whatever_the_size_of_transfers() -> None:
     """One tenant copies 2 KiB in four parts, the other one 128 bytes."""
     copies, sizes = (100, 200), (2048, 128)
     turns, fair = (run(copies, sizes, cluster_dma_schedule=rule) for rule in ("round_robin", "weighted_fair"))
-    # In turn, 512 bytes for each 128: x is 8/5 and 2/5, and (2)^2 / (2 (64/25 + 4/25)) = 25/34.
-    assert fairness(turns) == pytest.approx((4 / 5, 25 / 34), abs=0.02)
-    assert fairness(fair) == pytest.approx((1 / 2, 1), abs=0.02)
-    assert ends(fair)[1] < ends(turns)[1]
+    # The short copies are 4 x 200 x 128 bytes. In turn, 512 other bytes go with each 128; fairly, 128.
+    short = 4 * 200 * 128 / BEAT
+    assert ends(turns)[1] == pytest.approx(5 * short, rel=0.05)
+    assert ends(fair)[1] == pytest.approx(2 * short, rel=0.1)
 
 
 @pytest.mark.parametrize("rule", ["round_robin", "weighted_fair"])

@@ -149,7 +149,6 @@ impl DmaFrontend {
         for Tenant { number, used, .. } in self.tenants.tenants() {
             counters.add(&format!("tenant[{number}].cluster_bytes"), *used);
         }
-        self.shares.iter().for_each(|shares| shares.counters(counters, &self.tenants));
     }
 
     /// Returns true if it may act in the next cycle.

@@ -1,21 +1,10 @@
 //! Tenants that share a cluster's DMA by a policy.
 
-use crate::policy::{Tenant, TenantTable};
+use crate::policy::TenantTable;
 use crate::protocol::Sender;
 use blocks::policy::RoundRobinTree;
-use kernel::{CounterList, Cycle};
+use kernel::Cycle;
 use std::collections::VecDeque;
-
-/// Bytes that started while several tenants waited.
-#[derive(Clone, Copy, Default)]
-struct Contended {
-    /// Of this tenant.
-    started: u64,
-    /// Its share by weight among the tenants that waited, in units of 1 / [`SHARES`] bytes.
-    fair: u64,
-}
-
-const SHARES: u64 = 1 << 20;
 
 /// The transfers of cores that wait for a cluster's DMA, by tenant.
 ///
@@ -25,8 +14,8 @@ const SHARES: u64 = 1 << 20;
 pub(super) struct DmaShares {
     /// For each core, the place of the tenant whose transfer waits. `None` also if the core runs no handler.
     places: Vec<Option<usize>>,
-    /// By place of the tenant: the turn of its cores, and what it moved while others waited.
-    turns: Vec<(RoundRobinTree, Contended)>,
+    /// By place of the tenant: the turn of its cores.
+    turns: Vec<RoundRobinTree>,
     /// For each transfer of a core in the engine, in order, the number of its tenant.
     in_engine: VecDeque<Option<u32>>,
 }
@@ -68,17 +57,16 @@ impl DmaShares {
 
     /// The core that the policy chooses. `bytes` returns the size of a core's next part.
     pub fn choose(&mut self, now: Cycle, bytes: impl Fn(usize) -> u32, tenants: &mut TenantTable) -> Option<u32> {
-        let next = |place: usize| self.turns[place].0.choose(self.cores(Some(place)));
+        let next = |place: usize| self.turns[place].choose(self.cores(Some(place)));
         let place =
             tenants.choose(now, |place| bytes(next(place).expect("a tenant that waits has a core") as usize))?;
         let of_tenant = self.cores(Some(place));
-        self.turns[place].0.take(of_tenant)
+        self.turns[place].take(of_tenant)
     }
 
     /// The engine takes a part of core `i`.
     pub fn start(&mut self, now: Cycle, i: usize, bytes: u32, is_last: bool, tenants: &mut TenantTable) {
         let Some(place) = self.places[i] else { return self.in_engine.push_back(None) };
-        self.count_contended(place, bytes, tenants.tenants());
         if is_last {
             self.places[i] = None;
         }
@@ -86,29 +74,10 @@ impl DmaShares {
         self.in_engine.push_back(Some(tenants.tenants()[place].number));
     }
 
-    fn count_contended(&mut self, place: usize, bytes: u32, tenants: &[Tenant]) {
-        let waiting = || tenants.iter().enumerate().filter(|(_, tenant)| tenant.waits);
-        if waiting().nth(1).is_none() {
-            return;
-        }
-        let weights: u64 = waiting().map(|(_, tenant)| u64::from(tenant.weight)).sum();
-        for (other, tenant) in waiting() {
-            self.turns[other].1.fair += u64::from(bytes) * SHARES * u64::from(tenant.weight) / weights;
-        }
-        self.turns[place].1.started += u64::from(bytes);
-    }
-
     /// The oldest transfer of a core in the engine ended.
     pub fn ended(&mut self, now: Cycle, tenants: &mut TenantTable) {
         if let Some(number) = self.in_engine.pop_front().expect("a transfer in the engine") {
             tenants.ended(now, number);
-        }
-    }
-
-    pub fn counters(&self, counters: &mut CounterList, tenants: &TenantTable) {
-        for (Tenant { number, .. }, (_, Contended { started, fair })) in tenants.tenants().iter().zip(&self.turns) {
-            counters.add(&format!("tenant[{number}].contended_bytes"), *started);
-            counters.add(&format!("tenant[{number}].fair_bytes"), fair / SHARES);
         }
     }
 }
@@ -119,15 +88,9 @@ mod tests {
     use crate::params::IoSchedule;
     use crate::protocol::Weight;
 
-    /// The order in which tenants start parts, and the counters. In `tenants`, a letter for each core says whose transfers it has, each
+    /// The order in which tenants start parts. In `tenants`, a letter for each core says whose transfers it has, each
     /// of one part of as many bytes as the tenant with this letter has in `bytes`. All cores always wait.
-    fn run(
-        schedule: IoSchedule,
-        tenants: &str,
-        weights: [u32; 2],
-        bytes: [u32; 2],
-        parts: usize,
-    ) -> (String, [[u64; 2]; 2]) {
+    fn run(schedule: IoSchedule, tenants: &str, weights: [u32; 2], bytes: [u32; 2], parts: usize) -> String {
         let mut table = TenantTable::new(schedule, None, 1_000_000_000);
         let mut shares = DmaShares::new(tenants.len() as u32);
         let of: Vec<usize> = tenants.bytes().map(|name| usize::from(name - b'a')).collect();
@@ -142,34 +105,29 @@ mod tests {
             shares.add(now, i, sender(i), &mut table);
             order.push(tenants.as_bytes()[i] as char);
         }
-        let counted = |place: usize| shares.turns[place].1;
-        (order, [0, 1].map(|place| [counted(place).started, counted(place).fair / SHARES]))
+        order
     }
 
     #[test]
     fn tenants_take_turns_however_many_cores_they_have() {
-        let (order, counted) = run(IoSchedule::RoundRobin, "aaab", [1, 1], [64, 64], 6);
+        let order = run(IoSchedule::RoundRobin, "aaab", [1, 1], [64, 64], 6);
         assert_eq!(order, "ababab");
-        assert_eq!(counted, [[192, 192], [192, 192]]);
     }
 
     #[test]
     fn parts_follow_weights() {
         // a pays 100 / 3 for a part and b 100, so b starts one part and then a three.
-        let (order, counted) = run(IoSchedule::WeightedFair, "aaab", [3, 1], [100, 100], 12);
+        let order = run(IoSchedule::WeightedFair, "aaab", [3, 1], [100, 100], 12);
         assert_eq!(order, "abaaabaaabaa");
-        assert_eq!(counted, [[900, 900], [300, 300]]);
     }
 
     #[test]
     fn bytes_follow_weights_whatever_the_size_of_parts() {
-        let (order, counted) = run(IoSchedule::WeightedFair, "ab", [1, 1], [256, 64], 10);
+        let order = run(IoSchedule::WeightedFair, "ab", [1, 1], [256, 64], 10);
         assert_eq!(order, "abbbbabbbb");
-        assert_eq!(counted, [[512, 512], [512, 512]]);
         // In turn, four of five bytes are those of a.
-        let (order, counted) = run(IoSchedule::RoundRobin, "ab", [1, 1], [256, 64], 4);
+        let order = run(IoSchedule::RoundRobin, "ab", [1, 1], [256, 64], 4);
         assert_eq!(order, "abab");
-        assert_eq!(counted, [[512, 320], [128, 320]]);
     }
 
     #[test]
@@ -203,6 +161,5 @@ mod tests {
         shares.remove(0, &mut table);
         assert_eq!(shares.waiting(), 0b10);
         assert_eq!(shares.choose(1, |_| 64, &mut table), Some(1));
-        assert_eq!(shares.turns[0].1.started, 0, "nobody else waits");
     }
 }

@@ -383,17 +383,29 @@ fn check_arrivals(reads: &[(Cycle, usize, u32, u32)], loads: &[(Cycle, u32)], wa
 /// Beats of packet memory take the turns that are theirs: every second one, and the first one at once.
 #[test]
 fn reads_of_both_memories_share_one_way_back() {
-    check_arrivals(&[(10, 0, HANDLER_MEMORY, 512)], &[], expect![[r#"
+    check_arrivals(
+        &[(10, 0, HANDLER_MEMORY, 512)],
+        &[],
+        expect![[r#"
         cluster 0: 15 16 17 18 19 20 21 22
-    "#]]);
-    check_arrivals(&[(10, 0, HANDLER_MEMORY, 512), (13, 1, PACKET_MEMORY, 256)], &[], expect![[r#"
+    "#]],
+    );
+    check_arrivals(
+        &[(10, 0, HANDLER_MEMORY, 512), (13, 1, PACKET_MEMORY, 256)],
+        &[],
+        expect![[r#"
         cluster 0: 15 16 18 20 22 24 25 26
         cluster 1: 17 19 21 23
-    "#]]);
-    check_arrivals(&[(10, 0, PACKET_MEMORY, 384), (13, 1, HANDLER_MEMORY, 192)], &[], expect![[r#"
+    "#]],
+    );
+    check_arrivals(
+        &[(10, 0, PACKET_MEMORY, 384), (13, 1, HANDLER_MEMORY, 192)],
+        &[],
+        expect![[r#"
         cluster 0: 14 15 16 17 19 21
         cluster 1: 18 20 22
-    "#]]);
+    "#]],
+    );
 }
 
 /// Four bursts are behind the filter, two of a cluster. A load, and then a fifth burst, wait until one has left it.
@@ -401,14 +413,18 @@ fn reads_of_both_memories_share_one_way_back() {
 fn reads_of_handler_memory_are_served_in_the_order_in_which_they_passed_the_filter() {
     let long = |cluster| (10, cluster, HANDLER_MEMORY, 1024);
     let reads = [long(0), long(1), long(0), long(1), (20, 2, HANDLER_MEMORY, 64)];
-    check_arrivals(&reads, &[(22, HANDLER_MEMORY)], expect![[r#"
+    check_arrivals(
+        &reads,
+        &[(22, HANDLER_MEMORY)],
+        expect![[r#"
         cluster 0: 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30
         cluster 1: 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46
         cluster 0: 47 48 49 51 52 53 54 55 56 57 58 59 60 61 62 63
         cluster 1: 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79
         cluster 2: 80
         load: 49
-    "#]]);
+    "#]],
+    );
 }
 
 proptest! {

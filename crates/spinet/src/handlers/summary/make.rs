@@ -16,11 +16,9 @@ use crate::summary::{
 };
 use isa::riscv::cause;
 use kernel::Clock;
-use panic::fairness::jain;
 use pspin::delivery::DropReason;
 use pspin::map;
 use pspin::protocol::{BEAT_BYTES, CommandTarget, WATCHDOG_CAUSE};
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 fn percent(part: u64, whole: u64) -> f64 {
@@ -43,18 +41,6 @@ fn fairness(counters: &[(String, u64)]) -> Option<FairnessSummary> {
     let (contended_cycles, millionths) = (total(".contended_cycles"), total(".jain_millionths"));
     (contended_cycles > 0)
         .then(|| FairnessSummary { contended_cycles, jain: millionths as f64 / contended_cycles as f64 / 1e6 })
-}
-
-/// Fairness of the clusters' DMA among tenants with these numbers.
-fn dma_fairness(counters: &[(String, u64)], tenants: RangeInclusive<usize>) -> Option<DmaFairness> {
-    let of = |tenant: usize, name: &str| -> u64 {
-        let suffix = format!(".tenant[{tenant}].{name}");
-        counters.iter().filter(|(path, _)| path.ends_with(&suffix)).map(|&(_, n)| n).sum()
-    };
-    let parts = tenants.map(|tenant| (of(tenant, "contended_bytes"), of(tenant, "fair_bytes") as f64));
-    let (started, fair): (Vec<u64>, Vec<f64>) = parts.filter(|&(_, fair)| fair > 0.0).unzip();
-    let contended_bytes = started.iter().sum();
-    (contended_bytes > 0).then(|| DmaFairness { contended_bytes, jain: jain(&started, &fair) })
 }
 
 /// The name of a trap's cause.
@@ -195,7 +181,6 @@ impl HandlerCard {
             tenants: self.tenant_summaries(&counters),
             fairness: fairness(&counters),
             // The driver counts tenants from 1.
-            cluster_dma_fairness: dma_fairness(&counters, 1..=1 + self.checked.experiment.tenant.len()),
             timeline: self.timeline.summary(),
             hpus: self.hpu_summary(steady),
             handlers: self.handler_costs(),

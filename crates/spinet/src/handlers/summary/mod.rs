@@ -57,9 +57,6 @@ pub struct HandlerSection {
     pub tenants: Vec<TenantUse>,
     /// How evenly tenants used the HPUs; `null` if packets of several tenants never waited at the same time.
     pub fairness: Option<FairnessSummary>,
-    /// How evenly tenants used the clusters' DMA; `null` if the card's `sharing.cluster_dma_schedule` is `in_order`, or if transfers of
-    /// several tenants never waited at the same time.
-    pub cluster_dma_fairness: Option<DmaFairness>,
     /// Actions of the driver (`[[at]]` of the experiment) in order.
     pub timeline: Vec<ActionSummary>,
     /// Load of the cores.
@@ -222,16 +219,6 @@ pub struct FairnessSummary {
     pub contended_cycles: u64,
     /// Jain's index over these tenants, (sum x)^2 / (n sum x^2), where x is the number of a tenant's tasks in the clusters
     /// divided by its weight. Mean over these cycles: 1 is fair, 1 / n is one tenant alone.
-    pub jain: f64,
-}
-
-/// Jain's index of tenants' bytes in transfers by the clusters' DMA.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
-pub struct DmaFairness {
-    /// Bytes of transfers that started while several tenants waited with transfers in the same cluster.
-    pub contended_bytes: u64,
-    /// Jain's index over these tenants, (sum x)^2 / (n sum x^2), where x is a tenant's part of these bytes divided by its fair part: its
-    /// weight's part of the bytes that started while it waited with others. 1 is fair, 1 / n is one tenant alone.
     pub jain: f64,
 }
 
