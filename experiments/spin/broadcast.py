@@ -2,11 +2,14 @@
 """SC 2017, use case 1: broadcast over a binomial tree, and use case 8: with redundant packets under losses.
 
 *sPIN*: `sdk/collectives/broadcast.c`; a card forwards each packet when it arrives. *redundant*: each rank forwards the
-first copy of a packet to the ranks at the distances 1, 2, 4, ... *triggered*: NICs forward without handlers and without
-processors, as with triggered operations of Portals 4; a message goes to host memory and is read from there. *hosts*:
-the same, and a core takes 100 ns to receive and 100 ns to send a message. The last two forward the whole vector or
-parts of 4 or 16 KiB; the fastest counts. PCIe takes 250 ns each way; for sPIN, the preset pspin decides. All have the
-same tree, links and packets of 1 KiB. The time runs from the root's post until the last byte is in host memory.
+first copy of a packet to the ranks at the distances 1, 2, 4, ... *triggered*: NICs forward without handlers and
+without processors, as with triggered operations of Portals 4; a message goes to host memory and is read from there.
+*hosts*: the same, and a core takes 100 ns to receive and 100 ns to send a message. The last two forward the whole
+vector or parts of 4 or 16 KiB; the fastest counts. *switch*: the root sends each packet once, and the card of the
+switch sends it to all other ranks (`group_switch.c`). *two levels*: the same with leaf switches and a root switch,
+each with a card; n ranks are on 2^floor(log2(n) / 2) leaves. PCIe takes 250 ns each way; for sPIN, the preset pspin
+decides. All have the same tree, links and packets of 1 KiB. The time runs from the root's post until the last byte is
+in host memory.
 
 *Delivered* is the part of all blocks of all ranks that arrived, if links lose frames at random. A frame crosses two
 links. It is the mean of five runs with other seeds, of 15,000 blocks each. Without redundancy, it follows from the
@@ -41,7 +44,7 @@ NODES = (2, 4, 8, 16, 32, 64)
 MORE_NODES = (*NODES, 256)  # for 8 bytes
 NODE_SIZES = (8, 65536)
 LOSSES = (0.1, 1, 5, 10)  # % of the frames on each link
-WAYS = ("sPIN", "redundant", "triggered", "hosts")
+WAYS = ("sPIN", "redundant", "triggered", "hosts", "switch", "two levels")
 RANKS = 16
 _WARM_UPS = 8  # blocks: two for each cluster
 _LOSSY_BLOCKS = 1024
@@ -59,6 +62,7 @@ def points() -> list[Point]:
         )
         for ranks, size in dict.fromkeys(cases)
         for way in WAYS
+        if ranks > 2 or way != "two levels"
     ]
     return made + [
         Point(
@@ -89,11 +93,17 @@ def measure(*, way: str, ranks: int, size: int, loss: float) -> dict[str, float]
     starts = [(WARM_NS + 10_000.0 * turn, 0) for turn in range(_WARM_UPS)]
     starts += [(float(START_NS), 0)] * (group.blocks - _WARM_UPS)
     vector = np.random.default_rng(size).bytes(group.n_bytes)
-    result = collective.on_cards(group, starts, vectors=[vector, *[b""] * (ranks - 1)])
+    vectors = [vector, *[b""] * (ranks - 1)]
+    leaves = collective.leaves(way, ranks)
+    if leaves is None:
+        result = collective.on_cards(group, starts, vectors=vectors)
+    else:
+        result = collective.in_switches(group, leaves, starts, vectors=vectors)
     for rank in range(ranks):
         assert group.result(collective.memory(result, rank)) == vector, f"rank {rank} has wrong bytes"
     frames = collective.data_frames(result, ranks) / group.blocks
-    return {"time": collective.elapsed_ns(result, ranks, begin_ns=START_NS), "frames": frames}
+    time = collective.elapsed_ns(result, ranks, begin_ns=START_NS, n_leaves=leaves)
+    return {"time": time, "frames": frames}
 
 
 def _delivered(is_redundant: bool, ranks: int, size: int, loss: float, seed: int) -> float:
@@ -124,7 +134,7 @@ def claims(results: Results) -> Iterator[Claim]:
             results.value(_name(way, *case), "time") / results.value(_name("sPIN", *case), "time") for case in cases
         ]
 
-    ends = {way: [results.value(_name(way, n, 8), "time") for n in (MORE_NODES[0], MORE_NODES[-1])] for way in WAYS}
+    ends = {way: [results.value(_name(way, n, 8), "time") for n in (MORE_NODES[0], MORE_NODES[-1])] for way in WAYS[:4]}
     levels = collective.rounds(MORE_NODES[-1]) - collective.rounds(MORE_NODES[0])
     each = {way: (last - first) / levels for way, (first, last) in ends.items()}
     yield Claim(
@@ -133,10 +143,11 @@ def claims(results: Results) -> Iterator[Claim]:
         holds=each["sPIN"] < each["triggered"] < each["hosts"],
         found=", ".join(f"{way} {ns:.0f} ns" for way, ns in each.items()),
     )
-    for way in ("triggered", "hosts"):
-        found = factors(way, [(n, 8) for n in MORE_NODES])
+    for way in WAYS[2:]:
+        nodes = MORE_NODES[1:] if way == "two levels" else MORE_NODES
+        found = factors(way, [(n, 8) for n in nodes])
         yield Claim(
-            text=f"8 bytes to {', '.join(map(str, MORE_NODES))} ranks: time of {way} over that of sPIN",
+            text=f"8 bytes to {', '.join(map(str, nodes))} ranks: time of {way} over that of sPIN",
             holds=None,
             found=", ".join(f"{factor:.2f}" for factor in found),
         )
