@@ -54,10 +54,7 @@ def pages() -> dict[Path, str]:
             + "\n"
             for kind in ("nic", "experiment", "panic", "chains", "modules")
         },
-        Path("python/spinet/nic_parameters.py"): parameter_classes.handlers(),
-        Path("python/spinet/chain_parameters.py"): parameter_classes.chains(),
-        Path("python/spinet/module_parameters.py"): parameter_classes.modules(),
-        Path("python/spinet/summaries.py"): summary_classes.module(),
+        **_classes(),
         Path("docs/tutorial.ipynb"): tutorial.notebook(),
         Path("README.md"): _readme(),
         Path("docs/images/architecture.svg"): architecture.drawing(),
@@ -65,6 +62,16 @@ def pages() -> dict[Path, str]:
         **{Path(f"docs/images/{nic}.svg"): wiring.design(nic).svg() for nic in ("tigon2", "tengig")},
         **{Path(f"docs/images/{nic}.svg"): sketch.design(nic).svg() for nic in ("panic", "pspin")},
         **_experiments(),
+    }
+
+
+def _classes() -> dict[Path, str]:
+    """Modules of Python, which the other pages may import."""
+    return {
+        Path("python/spinet/nic_parameters.py"): parameter_classes.handlers(),
+        Path("python/spinet/chain_parameters.py"): parameter_classes.chains(),
+        Path("python/spinet/module_parameters.py"): parameter_classes.modules(),
+        Path("python/spinet/summaries.py"): summary_classes.module(),
     }
 
 
@@ -222,12 +229,22 @@ def _listed(words: list[str]) -> str:
 
 def main() -> None:
     """Write every page that is not up to date."""
-    for path, text in pages().items():
+    if _write(_classes()):
+        os.execv(sys.executable, [sys.executable, *sys.argv])  # the old modules are imported already
+    _write(pages())
+
+
+def _write(texts: dict[Path, str]) -> bool:
+    """Returns true if a file changes."""
+    changes = False
+    for path, text in texts.items():
         target = ROOT / path
         if not target.is_file() or target.read_text() != text:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text)
-            print(f"  wrote {path}")
+            print(f"  wrote {path}", flush=True)
+            changes = True
+    return changes
 
 
 if __name__ == "__main__":
