@@ -25,8 +25,8 @@ handler. Differences below 34 cycles are held to 1 cycle, others to 3 %.
 The handlers with transfers (`handlers/osmosis_logs.c`) find their number of transfers in handler memory, as the
 published ones do: a load from L2, 21 cycles. They take as long as in the logs, to 1 cycle alone; those that read L2
 take 4 more. Under load, the moment at which a victim begins decides which of the congestor's transfers are before its
-own. For reads of L2 by 4,096 bytes, the copies and the handlers of the congestor take as long as in the log, to 2 %, but
-those of the victims less, and we do not know why.
+own. With reads of 4,096 bytes from L2, the congestor's handlers take as long as in the log, to 2 %, but the
+victim's take a third less. The cause is not known.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ SIZES = (32, 64, 256, 1024, 2048)
 TRANSFERS = ("to_host", "from_host", "send", "l2_read")
 # Bytes of the congestor's packets and transfers; 0 for a victim in its place.
 CONGESTORS = (0, 64, 256, 1024, 2048, 4096)
-# Of a congestor's handler. The driver of the L2 reads is not published. assumed: 8, as the congestor's handlers take 4.5
-# to 5 times as long as the victim's for transfers of 64 B; with 16, all congestors take twice as long as in the logs.
+# Transfers of a congestor's handler. The driver of the L2 reads is not published. assumed: 8, because with 16 a
+# congestor takes twice as long as in each log.
 CONGESTOR_TRANSFERS = {"to_host": 16, "from_host": 16, "send": 16, "l2_read": 8}
 LOGS = KERNELS.with_name("osmosis_logs.c")
 START = 2000  # ns, after boot

@@ -258,6 +258,10 @@ class SharingParams(Params):
     """The order in which commands reach the units that execute them: off-cluster DMA, NIC outbound engine,
     HostDirect. Tenants with `io` need a rule other than `in_order`.
     """
+    cluster_dma_schedule: Literal["in_order", "round_robin", "weighted_fair"] = "in_order"
+    """The order in which a cluster's DMA takes the transfers of its cores. With `in_order`, cores take turns; unless
+    `io_schedule` is `in_order` too, those of tenants with the highest priority among those below their limits do.
+    """
     egress_fragment_bytes: int = 4096
     """Largest read that the NIC outbound engine makes for a packet before other packets have their turn. A read also
     ends at each multiple of this in NIC memory. With 4096, packets are read one after the other. Allowed: a power

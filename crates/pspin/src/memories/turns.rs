@@ -11,7 +11,7 @@ use kernel::Cycle;
 /// Timing:  a cycle here is the one in which a beat of packet memory passes its bank. A beat of handler memory passes
 ///          its bank in the cycle before, because its data also pass the filter's register.
 /// Source:  PsPIN RTL a49fec8, `l2_xbar.sv`, i_mux_dma; `axi_demux.sv`, i_r_mux.
-/// Differs: a bank stops with the beat that waits; in the RTL it goes on until the registers are full. A beat of
+/// Differs: a bank stops with the beat that waits; in the RTL it continues until the registers are full. A beat of
 ///          packet memory that meets the last beat of a burst of handler memory waits for it.
 #[derive(Default)]
 pub(super) struct ReplyTurns {
