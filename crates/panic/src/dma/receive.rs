@@ -32,6 +32,8 @@ pub struct Receive {
     /// Flits waiting for PCIe, also over time, and their limit. A flit that went to the link is gone from the next cycle on.
     held: usize,
     buffered: Level,
+    /// The cycle after the last flit of the run that was taken last, if `buffered` does not know it.
+    run_end: Option<Cycle>,
     room: usize,
     n_packets: Counter,
     n_bytes: Counter,
@@ -69,7 +71,8 @@ impl Receive {
     ) -> Receive {
         let ring = |&place: &QueueLayout| Ring::filled(place, params.prefetched, params.ring_slots);
         let rings = places.iter().map(ring).collect();
-        let (line, packets, dropped, held, buffered, n_packets, n_bytes, unit_drops) = Default::default();
+        let (line, packets, dropped, held, buffered, run_end) = Default::default();
+        let (n_packets, n_bytes, unit_drops) = Default::default();
         let drops = DropCounts::new(&[DropReason::NoHostBuffer, DropReason::LongForHostBuffer]);
         let room = params.rx_flits as usize;
         Receive {
@@ -84,6 +87,7 @@ impl Receive {
             dropped,
             held,
             buffered,
+            run_end,
             room,
             n_packets,
             n_bytes,
@@ -139,11 +143,20 @@ impl Receive {
         packet.come = if is_whole { packet.len } else { packet.len.min(packet.come + self.flit_bytes) };
         packet.held += 1;
         self.held += 1;
-        self.buffered.set(now, self.held as u64);
+        self.note_held(now);
         true
     }
 
+    /// The number of held flits is `held` from this cycle on.
+    fn note_held(&mut self, now: Cycle) {
+        if let Some(end) = self.run_end.take() {
+            self.buffered.set(end, 0);
+        }
+        self.buffered.set(now, self.held as u64);
+    }
+
     /// Takes a run of flits, each of which is a beat that the link accepts in its cycle, if all earlier bytes have gone to the link.
+    /// Each is held for its cycle.
     fn take_run(&mut self, now: Cycle, link: &mut HostLink) -> bool {
         let is_behind = self.packets.len() > 1 || self.held > 0;
         if !self.input.has_run() || is_behind || self.flit_bytes != BEAT || !link.takes_run(now) {
@@ -154,10 +167,14 @@ impl Receive {
             return false;
         }
         let before = packet.written;
-        packet.written += self.input.take_run(now, usize::MAX) * BEAT;
+        let n_flits = self.input.take_run(now, usize::MAX);
+        packet.written += n_flits * BEAT;
         packet.come = packet.written;
         let message = packet.message.as_ref().expect("a packet with unwritten bytes must have its message");
         link.write_run(now, packet.buffer.addr + before as u64, &message.data[before..packet.written]);
+        self.note_held(now);
+        self.buffered.set(now, 1);
+        self.run_end = Some(now + n_flits as Cycle);
         true
     }
 
@@ -226,7 +243,7 @@ impl Receive {
             (beats, changed) = (beats - 1, true);
         }
         if self.held < before {
-            self.buffered.set(now + 1, self.held as u64);
+            self.note_held(now + 1);
         }
         changed
     }
@@ -286,7 +303,9 @@ impl Receive {
         counters.add("packets", self.n_packets.total());
         counters.add("bytes", self.n_bytes.total());
         counters.add("unit_drops", self.unit_drops.total());
-        counters.held("buffered_flit_cycles", &self.buffered, self.room as u64, "the buffer for packets to the host");
+        let end = counters.now() + 1;
+        let cycles = self.buffered.total(self.run_end.map_or(end, |run_end| end.min(run_end)));
+        counters.held_for("buffered_flit_cycles", cycles, self.room as u64, "the buffer for packets to the host");
         self.drops.counters(counters, "drops.", "");
     }
 }
