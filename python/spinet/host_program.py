@@ -19,11 +19,11 @@ A program is a function that takes its host and yields the events for which it w
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import itertools
 import sys
 import traceback
+import types
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -278,12 +278,12 @@ def load(text: str, base_dir: str, *, loaded: dict[Path, ModuleType]) -> Program
     if not path.is_file():
         raise UsageError(f"host_program: there is no file {path}")
     if path not in loaded:
-        spec = importlib.util.spec_from_file_location(f"spinet_host_program_{len(loaded)}_{path.stem}", path)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
+        module = types.ModuleType(f"spinet_host_program_{len(loaded)}_{path.stem}")
+        module.__file__ = str(path)
         sys.path.insert(0, str(path.parent))  # so that the file can import modules in its folder
         try:
-            spec.loader.exec_module(module)
+            # Python's cache of bytecode would miss a change to text of the same length within a second.
+            exec(compile(path.read_bytes(), str(path), "exec"), vars(module))
         except Exception as error:
             lines = "".join(traceback.format_exception_only(error)).rstrip()
             raise UsageError(f"host_program: {path} cannot be imported: {lines}") from error
