@@ -96,7 +96,7 @@ HOGS = {
     ),
     "packet descriptors": Hog(
         takes="400 packets of one message, behind a header handler without end",
-        bound="turns: its requests are set aside",
+        bound="turns: its requests are deferred",
         handler="keep",
         count=400,
         message="by udp.dst_port count 1000",

@@ -350,5 +350,5 @@ def test_an_experiment_file_has_tenants_and_a_timeline(tmp_path: Path) -> None:
 
 def test_the_guide_runs() -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", Path("docs/guides/tenants.md").read_text(), re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 7
+    assert len(blocks) == 8
     exec(compile("".join(blocks), "docs/guides/tenants.md", "exec"), {})
