@@ -434,7 +434,7 @@ proptest! {
         let reads: Vec<_> = reads.iter().zip(clusters).map(|(&(at, addr, size), cluster)| (at, cluster, addr, size)).collect();
         let (answered, _) = arrivals(&reads, &[]);
         for cluster in 0..4 {
-            let mut of_cluster = reads.iter().zip(&answered).filter(|(read, _)| read.1 == cluster).flat_map(|(_, at)| at);
+            let of_cluster = reads.iter().zip(&answered).filter(|(read, _)| read.1 == cluster).flat_map(|(_, at)| at);
             prop_assert!(of_cluster.is_sorted(), "cluster {}: {:?}", cluster, answered);
         }
         let mut all: Vec<Cycle> = answered.concat();
