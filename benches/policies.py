@@ -29,7 +29,7 @@ class Bucket:
         self._free_at -= packet.bytes * 1000 // _BYTES_PER_1000_CYCLES
 
     def served(self, rank: int) -> None:
-        """Does nothing, so that only the call itself costs time, as with any policy."""
+        """Do nothing: only the cost of the call is measured."""
 
     def eligible(self, rank: int) -> int:
         return rank

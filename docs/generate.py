@@ -66,7 +66,7 @@ def pages() -> dict[Path, str]:
 
 
 def _classes() -> dict[Path, str]:
-    """Modules of Python, which the other pages may import."""
+    """Python modules that experiments and other pages import."""
     return {
         Path("python/spinet/nic_parameters.py"): parameter_classes.handlers(),
         Path("python/spinet/chain_parameters.py"): parameter_classes.chains(),

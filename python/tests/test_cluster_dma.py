@@ -13,6 +13,8 @@ import spinet
 from experiments.spin.osmosis import TENANT, packet
 from spinet._core import WaitingTenant
 
+from tenant_policies import WeightedFair
+
 COPIES = Path(__file__).parent / "handlers" / "copies.c"
 NAMES = ("program", "b")
 BEAT = 64  # bytes that the engine moves in a cycle
@@ -121,24 +123,6 @@ class Strict:
         self.waits.append(len(waiting))
         assert all(tenant.bytes == PART for tenant in waiting)
         return min((tenant.name for tenant in waiting), key=self.order.index)
-
-
-class WeightedFair:
-    """`weighted_fair` of tenants with one priority: start-time fair queueing."""
-
-    def __init__(self) -> None:
-        self.level = 0
-        self.served = dict.fromkeys(NAMES, 0)
-
-    def choose(self, now: int, waiting: Sequence[WaitingTenant]) -> str:
-        return min((tenant.name for tenant in waiting), key=self.served.__getitem__)  # equal ones as they are listed
-
-    def began(self, now: int, tenant: WaitingTenant) -> None:
-        self.served[tenant.name] = max(self.served[tenant.name], self.level)
-
-    def started(self, now: int, tenant: WaitingTenant) -> None:
-        self.level = self.served[tenant.name]
-        self.served[tenant.name] += (tenant.bytes << 20) // tenant.weight
 
 
 def test_a_rule_of_the_card_in_python_gives_the_same_run() -> None:

@@ -16,6 +16,8 @@ import spinet
 from experiments.spin.osmosis import KERNELS, TENANT, packet
 from spinet._core import WaitingTenant
 
+from tenant_policies import WeightedFair
+
 GUIDE = Path(__file__).parents[2] / "docs/guides/write-a-policy.md"
 NAMES = ("program", "b", "c")
 WEIGHTS = {"program": 2, "b": 1, "c": 3}
@@ -69,24 +71,6 @@ class BorrowedTime:
             return Fraction(tenant.used, max(tenant.active_cycles * tenant.weight, 1)), NAMES.index(tenant.name)
 
         return min(waiting, key=use).name
-
-
-class WeightedFair:
-    """`weighted_fair` of tenants with one priority: start-time fair queueing."""
-
-    def __init__(self) -> None:
-        self.level = 0
-        self.served = dict.fromkeys(NAMES, 0)
-
-    def choose(self, now: int, waiting: Sequence[WaitingTenant]) -> str:
-        return min((tenant.name for tenant in waiting), key=self.served.__getitem__)  # equal ones as they are listed
-
-    def began(self, now: int, tenant: WaitingTenant) -> None:
-        self.served[tenant.name] = max(self.served[tenant.name], self.level)
-
-    def started(self, now: int, tenant: WaitingTenant) -> None:
-        self.level = self.served[tenant.name]
-        self.served[tenant.name] += (tenant.bytes << 20) // tenant.weight
 
 
 def latencies(result: spinet.Result) -> dict[str, float]:

@@ -319,7 +319,8 @@ def latest(result: spinet.Result) -> int:
 # All HPUs of 2 clusters of 4 move as much data as they can at the same time. The victim waits only for its turns: at
 # the engine of its cluster, which holds 25 pages and then takes one of each core, 64 cycles to read, 64 to write and
 # the way; twice at the command unit, where 7 pages are on the way, 2 of each cluster before it, and then one of each
-# core, 91 cycles each; for translations, in 4 tables; and with a load for 4 pages behind the filter of handler memory.
+# core, 91 cycles each; for translations, in 4 tables; and in one of its two atomic additions for 4 pages behind the
+# filter of handler memory.
 TURNS = (25 + 4) * (2 * 64 + 22) + 2 * (7 + 2 * 2 + 8) * 91 + 4 * 2 * 80 + 4 * 64
 
 

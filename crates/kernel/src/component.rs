@@ -157,7 +157,7 @@ impl CounterList<'_> {
         self.held_for(name, level.total(self.now + 1), units, limit);
     }
 
-    /// The same, with the sum up to this cycle, which is included.
+    /// The same, given the sum over all cycles up to the present one.
     pub fn held_for(&mut self, name: &str, cycles: u64, units: u64, limit: &str) {
         self.resource(name, cycles, units, limit, Use::Holds);
     }

@@ -211,9 +211,9 @@ pub struct Sender {
     /// Waiting flits, without those of the last run, and the cycle after that run.
     waiting: usize,
     run_end: Cycle,
-    /// Most flits that the buffer holds. Those above wait in front of it.
+    /// Maximum number of flits in the buffer. Further flits wait in front of it.
     room: usize,
-    /// Flits in the buffer, summed over all cycles before `noted`; and those in that cycle.
+    /// Flits in the buffer: summed over all cycles before `noted`, and in that cycle.
     buffered: u64,
     noted: Cycle,
     noted_flits: u64,
@@ -232,8 +232,8 @@ impl Sender {
         Sender { room, ..self }
     }
 
-    /// Flits in the buffer, summed over all cycles before `end`. A flit that was sent is gone from the next cycle on, so the number
-    /// falls by one a cycle during a run.
+    /// Flits in the buffer, summed over all cycles before `end`. A sent flit leaves the buffer in the next cycle, so during a
+    /// run the number falls by one each cycle.
     pub fn buffered_before(&self, end: Cycle) -> u64 {
         if end <= self.noted {
             return self.buffered;

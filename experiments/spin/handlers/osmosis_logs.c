@@ -67,8 +67,8 @@ __handler__ void send_ph(handler_args_t *args)
 
 /*
  * Copies from handler memory, after the parameters, to the packet's place in L1, by the cluster's DMA. The published
- * source is a loop of spin_dma and spin_dma_wait. All that does not depend on the number of copies is loaded before it,
- * and the test is at the end of the loop.
+ * source is a loop of spin_dma and spin_dma_wait. assumed: PULP's compiler loads before the loop all that does not depend
+ * on the number of copies, and tests at the end of the loop.
  */
 __handler__ void l2_read_ph(handler_args_t *args)
 {

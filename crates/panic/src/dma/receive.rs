@@ -29,10 +29,10 @@ pub struct Receive {
     packets: VecDeque<Incoming>,
     /// The packet being dropped, until its tail arrives.
     dropped: Option<(Box<Message>, DropReason)>,
-    /// Flits waiting for PCIe, also over time, and their limit. A flit that went to the link is gone from the next cycle on.
+    /// Flits that wait for PCIe, their number over time, and their limit. A flit counts in the cycle in which it goes to the link.
     held: usize,
     buffered: Level,
-    /// The cycle after the last flit of the run that was taken last, if `buffered` does not know it.
+    /// The cycle after the last flit of the last run, until `buffered` includes it.
     run_end: Option<Cycle>,
     room: usize,
     n_packets: Counter,
@@ -156,7 +156,7 @@ impl Receive {
     }
 
     /// Takes a run of flits, each of which is a beat that the link accepts in its cycle, if all earlier bytes have gone to the link.
-    /// Each is held for its cycle.
+    /// Each flit counts as held for one cycle.
     fn take_run(&mut self, now: Cycle, link: &mut HostLink) -> bool {
         let is_behind = self.packets.len() > 1 || self.held > 0;
         if !self.input.has_run() || is_behind || self.flit_bytes != BEAT || !link.takes_run(now) {

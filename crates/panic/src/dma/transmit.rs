@@ -36,7 +36,7 @@ pub struct Transmit {
     line: FetchQueue,
     /// Queues with a prefetched descriptor, each at most once.
     ready: VecDeque<usize>,
-    /// Flits of requested packets, also over time.
+    /// Flits of requested packets, and their number over time.
     requested_flits: usize,
     requested: Level,
     room: usize,

@@ -40,7 +40,7 @@ pub(super) struct Crossing<T> {
     slots: VecDeque<(Cycle, T)>,
     /// Freed slots: the cycle from which the PIFO's side sees each.
     freed: VecDeque<Cycle>,
-    /// Cycles in which freed slots are occupied as the PIFO's side sees them, also those that are to come.
+    /// Cycles for which freed slots were occupied, as the PIFO's side sees it. Includes cycles in the future.
     occupied: u64,
     /// The registers behind the slots.
     read: Option<T>,
@@ -61,7 +61,7 @@ impl<T> Crossing<T> {
         self.occupied + now - to_come
     }
 
-    /// When a slot was filled that the NIC's side sees from cycle `seen` on.
+    /// The cycle in which a slot was filled, if the NIC's side sees it from cycle `seen` on.
     fn filled_at(&self, seen: Cycle) -> Cycle {
         seen - 1 - Cycle::from(self.params.synchroniser)
     }

@@ -221,12 +221,11 @@ impl DmaFrontend {
             | u64::from(scheduler_requests) << scheduler;
         let accepts = dma.accepts(now);
         // Tenants are compared only when the engine accepts, so that a late launch of high priority can still be chosen.
-        let winner = match self.by_tenant {
-            true if requests == 0 || !accepts => None,
-            true => self.choose(requests, now, cores),
-            false if requests == 0 => None,
-            false => self.turn.take(requests, accepts),
-        }?;
+        if requests == 0 || self.by_tenant && !accepts {
+            return None;
+        }
+        let winner =
+            if self.by_tenant { self.choose(requests, now, cores) } else { self.turn.take(requests, accepts) }?;
         let i = winner as usize;
         if i == scheduler {
             return Some(Launched::Copy);
@@ -260,7 +259,7 @@ impl DmaFrontend {
         })
     }
 
-    /// Chooses by tenants among these requesters; the engine accepts one.
+    /// Chooses among these requesters by their tenants. The engine must accept one.
     fn choose(&mut self, requests: u64, now: Cycle, cores: &Cores) -> Option<u32> {
         let Some(shares) = &mut self.shares else {
             let requests = self.most_urgent(requests, now, cores);

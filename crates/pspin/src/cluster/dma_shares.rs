@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 /// The transfers of cores that wait for a cluster's DMA, by tenant.
 ///
-/// Fairness: that of [`TenantTable`]. Cores of a tenant take turns after each part.
+/// Fairness: see [`TenantTable`]. Cores of a tenant take turns after each part.
 /// Source:   assumed, and our own. The RTL's arbiter does not know tenants. The choice is made among the registers of the
 ///           cores, in front of that arbiter, from what the cores' drivers hold: their tasks with tenant, weight and rights.
 pub(super) struct DmaShares {
@@ -25,7 +25,7 @@ impl DmaShares {
         DmaShares { places: vec![None; n_cores as usize], turns: Vec::new(), in_engine: VecDeque::new() }
     }
 
-    /// Bit set of the cores whose tenant has the transfer at `place`, or any place.
+    /// Bit set of the cores that wait with a transfer of the tenant at this place, or of any tenant.
     fn cores(&self, at: Option<usize>) -> u64 {
         let waits = |place: &Option<usize>| place.is_some() && (at.is_none() || *place == at);
         self.places.iter().enumerate().filter(|(_, place)| waits(place)).fold(0, |set, (i, _)| set | 1 << i)

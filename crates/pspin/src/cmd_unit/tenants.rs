@@ -25,7 +25,7 @@ pub struct Part {
 
 /// The commands that wait for one unit, by tenant.
 ///
-/// Fairness: that of [`TenantTable`]. Cores of a tenant take turns after each part. Commands of a core stay in order.
+/// Fairness: see [`TenantTable`]. Cores of a tenant take turns after each part. Commands of a core stay in order.
 pub struct TenantQueues {
     tenants: TenantTable,
     /// By place of the tenant. The first line is that of the core whose turn is next.

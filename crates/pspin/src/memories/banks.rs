@@ -15,7 +15,7 @@ struct Beats {
     from: Cycle,
     /// The cycle after the last beat.
     end: Cycle,
-    /// The cycle from which beats passed in each cycle.
+    /// Since this cycle, a beat has passed in every cycle.
     since: Cycle,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Banks {
     /// For each bank, the side whose turn it is, and the first cycle whose access may change that.
     turns: Vec<(Cycle, RoundRobinTree)>,
     bursts: [Option<Beats>; SIDES],
-    /// The last cycle with a beat of the burst before, of each side.
+    /// For each side, the cycle of the last beat of its previous burst.
     before: [Option<Cycle>; SIDES],
     /// The banks of the single accesses in this cycle.
     singles: [Option<usize>; SIDES],
@@ -78,7 +78,7 @@ impl Banks {
         (beats.from, beats.end, beats.since) = (now + 1, beats.end + 1, now + 1);
     }
 
-    /// Returns true if a beat of a side requests its bank in this cycle, or in a later one if no bank refuses it before.
+    /// Returns true if a beat of a side requests its bank in cycle `at`, unless a bank refuses a beat before.
     pub(super) fn has_beat(&self, side: usize, at: Cycle) -> bool {
         self.next_bank(side, at).is_some()
     }

@@ -38,7 +38,7 @@ pub(super) struct Filter {
     amo_write_cycles: u64,
     /// Cycles from the same data to the response to the core, which comes with that of the write.
     amo_response_cycles: u64,
-    /// Cycles until which bursts keep their places, in their order: the maximum for one that has not begun.
+    /// For each burst, in order, the cycle until which it keeps its place; `Cycle::MAX` if it has not begun.
     bursts: VecDeque<Cycle>,
     /// Accesses that have passed and that no bank has served, with their clusters.
     waiting: VecDeque<(usize, PeRequest)>,
@@ -95,13 +95,13 @@ impl Filter {
         self.passed_at = Some(now);
     }
 
-    /// The first beat of the oldest waiting burst passes its bank. `end`: the cycle behind the last beat.
+    /// The oldest waiting burst begins: its first beat passes its bank. `end` is the cycle after its last beat.
     pub(super) fn burst_begins(&mut self, end: Cycle) {
         let waiting = self.bursts.iter_mut().find(|until| **until == Cycle::MAX);
         *waiting.expect("a burst that has passed") = end + self.read_cycles;
     }
 
-    /// The rest of the burst that began last is a cycle later.
+    /// The burst that began last ends one cycle later.
     pub(super) fn burst_is_late(&mut self) {
         if let Some(until) = self.bursts.iter_mut().rfind(|until| **until != Cycle::MAX) {
             *until += 1;

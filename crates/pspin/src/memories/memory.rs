@@ -5,7 +5,7 @@ use super::back::Back;
 use super::banks::{Banks, SIDES};
 use super::far::Addresses;
 use super::reads::Reads;
-use crate::protocol::Burst;
+use crate::protocol::{Burst, beats};
 use blocks::memory::Store;
 use blocks::policy::RoundRobinTree;
 use kernel::Cycle;
@@ -93,6 +93,13 @@ impl Memory {
             back: Back::new(to_engine),
             is_contended: false,
         }
+    }
+
+    /// A burst of an initiator comes to the banks of a side, whose previous burst is over.
+    pub(super) fn come(&mut self, at: usize, initiator: usize, burst: Burst, now: Cycle) {
+        let n_beats = u64::from(beats(burst.addr(), burst.size())).max(1);
+        self.banks.begin(at, burst.addr(), n_beats, now);
+        self.sides[at].coming = Some((initiator, burst));
     }
 
     /// Ends reads whose last beat has passed.

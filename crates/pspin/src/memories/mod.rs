@@ -25,7 +25,7 @@ use self::turns::ReplyTurns;
 use crate::map;
 use crate::params::{MAX_CORES, PspinParams};
 use crate::pe::{CodeWrite, LineReply, LineRequest, PeReply, PeRequest, RemoteReply, RemoteRequest};
-use crate::protocol::{BEAT_BYTES, Burst, BurstReply, WriteAddress, beats};
+use crate::protocol::{BEAT_BYTES, Burst, BurstReply, WriteAddress};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx, members};
 use std::collections::VecDeque;
@@ -287,16 +287,15 @@ impl Memories {
     /// A read of a port passes the demultiplexer, and the next burst comes to its side when the one before is over.
     fn come_read(&mut self, memory: usize, port: usize, now: Cycle) {
         let at = position(port, READ);
-        let Memory { banks, sides, reads, .. } = &mut self.memories[memory];
-        reads[port].pass(now);
-        if sides[at].coming.is_none()
-            && sides[at].reading.is_none()
-            && let Some((initiator, burst, identity)) = reads[port].take_burst()
+        let memory = &mut self.memories[memory];
+        memory.reads[port].pass(now);
+        let side = &mut memory.sides[at];
+        if side.coming.is_none()
+            && side.reading.is_none()
+            && let Some((initiator, burst, identity)) = memory.reads[port].take_burst()
         {
-            let n_beats = u64::from(beats(burst.addr(), burst.size())).max(1);
-            banks.begin(at, burst.addr(), n_beats, now);
-            sides[at].identity = identity;
-            sides[at].coming = Some((initiator, burst));
+            side.identity = identity;
+            memory.come(at, initiator, burst, now);
         }
     }
 
@@ -330,10 +329,7 @@ impl Memories {
     /// The burst of an initiator reaches a side.
     fn take_burst(&mut self, memory: usize, at: usize, initiator: usize, now: Cycle) {
         let burst = self.take_front(if at < position(FAR, READ) { NEAR } else { FAR }, initiator, now);
-        let n_beats = u64::from(beats(burst.addr(), burst.size())).max(1);
-        let Memory { banks, sides, .. } = &mut self.memories[memory];
-        banks.begin(at, burst.addr(), n_beats, now);
-        sides[at].coming = Some((initiator, burst));
+        self.memories[memory].come(at, initiator, burst, now);
     }
 
     /// The first beat of a burst passes: its bytes are read or written as a whole.

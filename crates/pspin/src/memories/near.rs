@@ -8,7 +8,6 @@ use crate::arbiter::LockingTree;
 use crate::map;
 use crate::params::MAX_CORES;
 use crate::pe::{PeOp, PeReply, PeRequest, RemoteReply, RemoteRequest};
-use crate::protocol::beats;
 use isa::riscv::Amo;
 use kernel::Cycle;
 use std::ops::Range;
@@ -101,7 +100,7 @@ impl Memories {
                 singles[READ] = self.take_near_reads(now).then_some(0);
                 break;
             }
-            // Reads pass while others are under way: a single one between the beats of a burst, and a burst behind it.
+            // Reads pass while a burst is under way: single reads go between its beats, and bursts wait behind it.
             let is_free = side == READ || self.memories[memory].banks.end(at) <= now;
             let single = is_free && self.passes(memory, side, now);
             let mut dma = if is_free { self.burst_candidates(NEAR, memory, side) } else { 0 };
@@ -160,14 +159,12 @@ impl Memories {
     /// The next read burst behind the filter comes to its banks when the one before is over.
     fn come_handler_read(&mut self, now: Cycle) {
         let at = position(NEAR, READ);
-        let Memory { banks, sides, bursts, .. } = &mut self.memories[HANDLER];
-        if banks.end(at) <= now
-            && let Some((cluster, burst)) = bursts.pop_front()
+        let handler = &mut self.memories[HANDLER];
+        if handler.banks.end(at) <= now
+            && let Some((cluster, burst)) = handler.bursts.pop_front()
         {
-            let n_beats = u64::from(beats(burst.addr(), burst.size())).max(1);
-            banks.begin(at, burst.addr(), n_beats, now);
-            sides[at].reading = None;
-            sides[at].coming = Some((cluster, burst));
+            handler.sides[at].reading = None;
+            handler.come(at, cluster, burst, now);
         }
     }
 

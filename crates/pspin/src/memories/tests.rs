@@ -1,6 +1,6 @@
 use super::*;
 use crate::pe::PeOp;
-use crate::protocol::BEAT_BYTES;
+use crate::protocol::{BEAT_BYTES, beats};
 use crate::testing::params;
 use expect_test::{Expect, expect};
 use isa::riscv::Amo;

@@ -1,12 +1,12 @@
 //! The way back from both memories to the clusters' DMA engines: one beat a cycle.
 
-use super::memory::{NEAR, Reading, position};
+use super::memory::{Memory, NEAR, Reading, position};
 use super::{HANDLER, Memories, PACKET, READ};
 use crate::protocol::BurstReply;
 use kernel::Cycle;
 
-/// The multiplexer behind both memories, whose turn passes with each beat. It has a register in front of it for each
-/// memory, so a beat that waits stops those behind it, and they their banks.
+/// The multiplexer behind both memories. The memories take turns, one beat each. In front of it is a register for each
+/// memory. A beat that waits there stops the beats behind it, and these stop their banks.
 ///
 /// Timing:  a cycle here is the one in which a beat of packet memory passes its bank. A beat of handler memory passes
 ///          its bank in the cycle before, because its data also pass the filter's register.
@@ -15,11 +15,11 @@ use kernel::Cycle;
 ///          packet memory that meets the last beat of a burst of handler memory waits for it.
 #[derive(Default)]
 pub(super) struct ReplyTurns {
-    /// This cycle belongs to a beat of handler memory.
+    /// Handler memory has the turn in this cycle.
     is_handlers: bool,
-    /// The cycle that belongs to a beat of handler memory which was stopped behind its bank.
+    /// The cycle in which a stopped beat of handler memory has its turn.
     handler: Cycle,
-    /// The cycle in which a beat of packet memory was stopped.
+    /// The last cycle in which a beat of packet memory waited.
     packet: Cycle,
 }
 
@@ -36,8 +36,8 @@ impl Memories {
         self.reply_turns.is_handlers = passed || self.reply_turns.handler == now;
     }
 
-    /// Returns true if the next beat of a memory to a DMA engine does not request its bank in this cycle, because it would
-    /// meet one of the other memory, whose turn it is. Handler memory is asked before packet memory.
+    /// Returns true if the next beat of a memory waits, because the other memory has the turn. The beat then does not
+    /// request its bank in this cycle. Called for handler memory before packet memory.
     pub(super) fn waits_for_turn(&mut self, memory: usize, now: Cycle) -> bool {
         let at = position(NEAR, READ);
         let [handler, packet] = [&self.memories[HANDLER].banks, &self.memories[PACKET].banks];
@@ -55,11 +55,11 @@ impl Memories {
         waits
     }
 
-    /// The beat of handler memory that passed its bank in the cycle before waits, if it follows another one, which had its
-    /// turn; and so do those behind it. Returns true if it does.
+    /// Stops the beat of handler memory that passed its bank in the previous cycle, and all beats behind it, if a beat of
+    /// the same burst had the previous turn. Returns true if it did.
     fn stop_handler_beat(&mut self, now: Cycle) -> bool {
         let at = position(NEAR, READ);
-        let super::Memory { banks, sides, .. } = &mut self.memories[HANDLER];
+        let Memory { banks, sides, .. } = &mut self.memories[HANDLER];
         let Some(Reading { initiator, .. }) = sides[at].reading.filter(|_| banks.passed_two(at, now)) else {
             return false;
         };
@@ -74,7 +74,7 @@ impl Memories {
         true
     }
 
-    /// The last read of a DMA engine that has begun keeps its place for a cycle more.
+    /// The last read of a DMA engine that has begun keeps its place for one more cycle.
     pub(super) fn place_is_late(&mut self, cluster: usize) {
         let place = self.dma_reads[cluster].iter_mut().rfind(|(free, _)| *free != Cycle::MAX);
         place.expect("its place").0 += 1;

@@ -29,7 +29,7 @@ pub struct Tenant {
     pub waits: bool,
     /// It has packets in queues, commands or transfers, whether or not something may start now.
     pub is_queued: bool,
-    /// Bytes of the packet of the task, or of the part of the command or transfer, that would start. Known while it waits.
+    /// Bytes of what would start next: the packet of a task, or a part of a command or transfer. Valid while it waits.
     pub bytes: u32,
     /// Its tasks or parts that were started and have not ended.
     pub in_service: u32,

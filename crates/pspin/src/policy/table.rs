@@ -11,7 +11,7 @@ use std::num::NonZeroU64;
 ///
 /// Fairness: within any time t, a tenant with a limit moves at most its limit times t, and one part. A [`TenantPolicy`]
 ///           chooses among the tenants that may start something. With the rules of [`IoSchedule`], tenants of the highest
-///           priority go first; among these, each starts a part in turn, or the one with the fewest bytes for its weight does.
+///           priority go first. Among these, tenants take turns, or the tenant with the fewest bytes for its weight is next.
 pub struct TenantTable {
     clock_hz: u64,
     chooser: Chooser,
