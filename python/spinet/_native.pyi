@@ -80,6 +80,7 @@ class Run:
         threads: int = 0,
         keep_nodes: list[str] | None = None,
         keep_time: str | None = None,
+        keep_messages: list[str] | None = None,
         peers: tuple[int, int, Callable[[list[bytes]], list[bytes]]] | None = None,
         hosts: dict[str, Any] = ...,
     ) -> Self: ...

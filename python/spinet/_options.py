@@ -160,6 +160,15 @@ OPTIONS: Mapping[str, Option] = {
         kinds=(NETWORK,),
         keys=("keep_time",),
     ),
+    "keep_messages": Option(
+        flags=("--keep-messages",),
+        metavar="SELECTION",
+        help="For networks: keep only rows of these messages between hosts and of the frames that carry them, such as "
+        "'from=n0,to=rack1-*' or 'kind=put,tag=7,number=0..9'; may be repeated, and then a message needs to fit one.",
+        kinds=(NETWORK,),
+        keys=("keep_messages",),
+        multiple=True,
+    ),
     "program": Option(kinds=(HANDLERS,), keys=("program",)),
     "match": Option(
         flags=("-m", "--match"),

@@ -48,8 +48,9 @@ class Ready:
         Output of the compiler.
     threads
         Networks: number of threads that simulate; 0 for one per core.
-    keep_nodes, keep_time
-        Networks: nodes whose records are kept, and the window of simulated time of their rows. None keeps all.
+    keep_nodes, keep_time, keep_messages
+        Networks: nodes whose records are kept, the window of simulated time of their rows, and selections of messages.
+        None keeps all.
     hosts
         Networks: the factory of each host's program, by node name.
     peers
@@ -64,6 +65,7 @@ class Ready:
     threads: int = 0
     keep_nodes: tuple[str, ...] | None = None
     keep_time: str | None = None
+    keep_messages: tuple[str, ...] | None = None
     peers: tuple[int, int, Callable[[list[bytes]], list[bytes]]] | None = None
     hosts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
@@ -141,7 +143,7 @@ def of_nodes(
     messages, nodes = [], []
     # Entries with equal cards share a build: to look into the build cache takes tens of milliseconds.
     done: dict[str, tuple[Any, Ready]] = {}
-    kept = given.get("keep_nodes")
+    kept, selections = (several(given.get(name), name) for name in ("keep_nodes", "keep_messages"))
     for entry, node in enumerate(experiment.values.get("nodes", ())):
         values = {key: value for key, value in node.items() if key not in _OF_NODE}
         if experiment.values.get("nic", {}).get("preset"):
@@ -172,8 +174,9 @@ def of_nodes(
         shown=shown,
         messages="".join(dict.fromkeys(messages)),
         threads=given.get("threads") or 0,
-        keep_nodes=tuple(one.strip() for name in several(kept) for one in str(name).split(",")) if kept else None,
+        keep_nodes=tuple(one.strip() for name in kept for one in str(name).split(",")) or None,
         keep_time=given.get("keep_time"),
+        keep_messages=tuple(str(one) for one in selections) or None,
         hosts=_host_programs(experiment, given.get("host_programs") or {}),
     )
 

@@ -234,6 +234,7 @@ def start(
             threads=ready.threads,
             keep_nodes=None if ready.keep_nodes is None else list(ready.keep_nodes),
             keep_time=ready.keep_time,
+            keep_messages=None if ready.keep_messages is None else list(ready.keep_messages),
             peers=ready.peers,
             **({"hosts": dict(ready.hosts)} if ready.hosts else {}),
         )

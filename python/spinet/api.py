@@ -78,6 +78,7 @@ def run(
     threads: int | None = None,
     keep_nodes: str | Sequence[str] | None = None,
     keep_time: str | None = None,
+    keep_messages: str | Sequence[str] | None = None,
     cc: str | None = None,
     defines: Mapping[str, str | int] | None = None,
     keep_packets: bool = True,
@@ -172,6 +173,9 @@ def run(
         Default: all.
     keep_time
         Networks: keep only table rows of this window of simulated time, such as ``"1 ms..2 ms"``.
+    keep_messages
+        Networks: keep only rows of these messages between hosts and of the frames that carry them: a selection such as
+        ``"from=n0,to=rack1-*,kind=put,tag=7,number=0..9"``, or a list of them. Default: all messages and frames.
     cc
         A compiler to use instead of spinet's.
     defines
@@ -258,6 +262,7 @@ def run(
             "threads": threads,
             "keep_nodes": keep_nodes,
             "keep_time": keep_time,
+            "keep_messages": keep_messages,
         }
     )
     with contextlib.ExitStack() as stack:

@@ -328,6 +328,7 @@ class Network:
         paths: bool = False,
         keep_nodes: str | Sequence[str] | None = None,
         keep_time: str | None = None,
+        keep_messages: str | Sequence[str] | None = None,
         keep_packets: bool = True,
         cc: str | None = None,
         defines: Mapping[str, str | int] | None = None,
@@ -338,7 +339,7 @@ class Network:
         ----------
         until
             Simulated time at which this step ends, such as ``"20 us"``. Default: the end of the run.
-        threads, profile, paths, keep_nodes, keep_time, keep_packets, cc, defines
+        threads, profile, paths, keep_nodes, keep_time, keep_messages, keep_packets, cc, defines
             As for `spinet.run`, and only for the call that begins a run.
 
         Returns
@@ -354,7 +355,12 @@ class Network:
             On Ctrl-C; another call continues the run.
         """
         end = None if until is None else _core.span_ps(until)
-        given = {"threads": threads, "keep_nodes": keep_nodes, "keep_time": keep_time}
+        given = {
+            "threads": threads,
+            "keep_nodes": keep_nodes,
+            "keep_time": keep_time,
+            "keep_messages": keep_messages,
+        }
         text = json.dumps(self._values, default=str)
         if self._run is None:
             prepared = self._prepared()

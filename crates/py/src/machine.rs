@@ -22,6 +22,8 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use wire::faults::{Faults, NotFaults};
 use wire::pacing::{NotAPacing, Pacing};
@@ -37,10 +39,17 @@ type EventTuple<'py> = (u64, u64, &'static str, Bound<'py, PyDict>);
 #[pyclass(frozen, module = "spinet._native")]
 pub struct Machine {
     worker: Worker<Driver>,
+    /// Simulated time in ps after the last call, so that to ask for it needs no switch between threads.
+    now: Arc<AtomicU64>,
     /// The exception that a policy raised.
     failure: Failure,
     /// Its thread holds Python's lock while it simulates, as for [`crate::run::Run`], because it calls policies.
     holds_python: bool,
+}
+
+/// Simulated time in ps.
+fn now_ps(driver: &Driver) -> u64 {
+    driver.clock().edge(driver.now()).ps()
 }
 
 impl Machine {
@@ -50,9 +59,10 @@ impl Machine {
         T: Send + 'static,
         E: Display,
     {
-        let holds_python = self.holds_python;
+        let (holds_python, now) = (self.holds_python, self.now.clone());
         let go = move |driver: &mut Driver| {
             let done = if holds_python { Python::attach(|_| what(driver)) } else { what(driver) };
+            now.store(now_ps(driver), Ordering::Release);
             done.map_err(|error| error.to_string())
         };
         let done = py.detach(|| self.worker.call(go));
@@ -96,7 +106,9 @@ impl Machine {
             driver.keep_table();
             Ok(driver)
         };
-        Ok(Machine { worker: py.detach(|| Worker::start(build)).map_err(start_error)?, failure, holds_python })
+        let worker = py.detach(|| Worker::start(build)).map_err(start_error)?;
+        let now = py.detach(|| worker.call(|driver| now_ps(driver))).map_err(gone)?;
+        Ok(Machine { worker, now: Arc::new(AtomicU64::new(now)), failure, holds_python })
     }
 
     #[pyo3(signature = (name, scope = None, weight = 1, io = (0, None, None, None)))]
@@ -322,8 +334,8 @@ impl Machine {
     }
 
     /// Simulated time, in ps.
-    fn now(&self, py: Python<'_>) -> PyResult<u64> {
-        self.look(py, |driver| driver.clock().edge(driver.now()).ps())
+    fn now(&self) -> u64 {
+        self.now.load(Ordering::Acquire)
     }
 
     /// Simulates up to `ps`, for at most about this much host time; returns true if `ps` is reached.

@@ -72,7 +72,7 @@ pub struct Run {
 impl Run {
     /// Builds the card.
     #[new]
-    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", programs = BTreeMap::new(), captures = None, tables = false, profile = false, paths = false, timeline = None, waves = None, timeline_only = Vec::new(), drops = false, sent = None, check = false, instructions = None, trace_cores = None, trace_time = None, policies = BTreeMap::new(), trial = false, lines = false, debug_port = None, threads = 0, keep_nodes = None, keep_time = None, peers = None, hosts = BTreeMap::new()))]
+    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", programs = BTreeMap::new(), captures = None, tables = false, profile = false, paths = false, timeline = None, waves = None, timeline_only = Vec::new(), drops = false, sent = None, check = false, instructions = None, trace_cores = None, trace_time = None, policies = BTreeMap::new(), trial = false, lines = false, debug_port = None, threads = 0, keep_nodes = None, keep_time = None, keep_messages = None, peers = None, hosts = BTreeMap::new()))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
@@ -101,6 +101,7 @@ impl Run {
         threads: usize,
         keep_nodes: Option<Vec<String>>,
         keep_time: Option<String>,
+        keep_messages: Option<Vec<String>>,
         peers: Option<(u32, u32, Py<PyAny>)>,
         hosts: BTreeMap<String, Py<PyAny>>,
     ) -> PyResult<Self> {
@@ -149,6 +150,7 @@ impl Run {
                 hosts,
                 keep_nodes,
                 keep_time,
+                keep_messages,
                 ..Wanted::default()
             };
             let boxed = |(service, policy)| (service, Box::new(policy) as Box<dyn Policy>);

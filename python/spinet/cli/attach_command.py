@@ -31,7 +31,7 @@ _OF_TRACES = (
     "capture_drops",
     "out",
 )
-_WITHOUT = (*_OF_TRAFFIC, *_OF_TRACES, "pacing", "count", "threads", "keep_nodes", "keep_time")
+_WITHOUT = (*_OF_TRAFFIC, *_OF_TRACES, "pacing", "count", "threads", "keep_nodes", "keep_time", "keep_messages")
 
 
 class _Seconds(click.ParamType[float]):

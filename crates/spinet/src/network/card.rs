@@ -7,6 +7,7 @@ use super::gather::{self, Closing, Failure, Gathered, NodeRecord, NodeRows, Stat
 use super::messages::{MESSAGES, MessageLog};
 use super::place::{Places, place};
 use super::progress::{NodeProgress, Sum};
+use super::select::Kept;
 use super::setup::{NodeSetup, Setup};
 use crate::goal::{self, Finished};
 use crate::ranks::Ranks;
@@ -83,14 +84,14 @@ impl NetworkCard {
     /// Builds all nodes, each on its thread.
     pub fn new(setup: Setup, wanted: &Wanted) -> Result<Self, NetworkError> {
         setup.check_hosts(wanted)?;
-        setup.check_kept(wanted)?;
+        let kept = Kept::new(&setup, wanted)?;
         let timeline = setup.timeline(wanted)?;
         let progress: Vec<Arc<NodeProgress>> = setup.nodes.iter().map(|_| Arc::default()).collect();
         let plan = setup.plan(wanted, &progress);
         let rows: Arc<Mutex<Vec<Row>>> = Arc::default();
-        let kept = rows.clone();
+        let shared = rows.clone();
         let observer = move |rows: &[Row]| {
-            kept.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(rows);
+            shared.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(rows);
             Ok(())
         };
         let Places { ranks, threads, n_threads } = place(&setup, wanted.threads, wanted.ranks.as_ref())?;
@@ -111,17 +112,16 @@ impl NetworkCard {
             None => built.map(|network| (network.progress().next, network))?,
             Some(ranks) => together(ranks, built)?,
         };
-        let within = wanted.keep_time.unwrap_or_default().times();
         let is_first = wanted.ranks.as_ref().is_none_or(Ranks::is_first);
         let mut card = NetworkCard {
-            messages: is_first.then(|| MessageLog::new(&setup, wanted)),
+            messages: is_first.then(|| MessageLog::new(&setup, wanted, kept.clone())),
             taken: vec![0; setup.nodes.len()],
             setup,
             network: RefCell::new(network),
             progress,
             rows,
             timeline,
-            frames: Frames::new((wanted.tables && is_first).then(FrameLog::default), within, n_all),
+            frames: Frames::new((wanted.tables && is_first).then(FrameLog::default), kept, n_all),
             now: Time::ZERO,
             next,
             look: None,

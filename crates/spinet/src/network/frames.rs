@@ -1,5 +1,6 @@
 //! Frames of a network: the table of their events, their latencies, and counts of drops, marks and pauses.
 
+use super::select::Kept;
 use crate::columns::{Column, Columns, columns};
 use kernel::Time;
 use net::digest::NumberMap;
@@ -99,8 +100,8 @@ pub struct NodeFrames {
 /// The frames of a run.
 pub struct Frames {
     log: Option<FrameLog>,
-    /// The log keeps rows from the first of these times on and before the second one.
-    within: (Time, Time),
+    /// Which rows the log keeps.
+    kept: Kept,
     by_node: Vec<NodeFrames>,
     /// Time of entry of each frame under way, in femtoseconds. Only looked up, never iterated.
     under_way: NumberMap<FrameId, u64>,
@@ -117,13 +118,13 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// No frames yet, in a network of `n_nodes` nodes and switches. The log keeps rows of the times `within`.
-    pub fn new(log: Option<FrameLog>, within: (Time, Time), n_nodes: usize) -> Self {
+    /// No frames yet, in a network of `n_nodes` nodes and switches. `kept` says which rows the log keeps.
+    pub fn new(log: Option<FrameLog>, kept: Kept, n_nodes: usize) -> Self {
         let (under_way, latencies) = Default::default();
         let by_node = vec![NodeFrames::default(); n_nodes];
         Frames {
             log,
-            within,
+            kept,
             by_node,
             under_way,
             latencies,
@@ -137,8 +138,11 @@ impl Frames {
 
     /// Adds events, which come in order of time.
     pub fn add(&mut self, rows: &[Row]) {
+        if self.log.is_some() {
+            self.kept.learn(rows);
+        }
         for row in rows.iter().filter(|row| !row.what.is_of_message()) {
-            if let Some(log) = self.log.as_mut().filter(|_| self.within.0 <= row.at && row.at < self.within.1) {
+            if let Some(log) = self.log.as_mut().filter(|_| self.kept.has_row(row)) {
                 log.0.push(&values(row));
             }
             let seen = &mut self.by_node[row.node.0 as usize];

@@ -1,6 +1,7 @@
 //! Messages between the hosts of a network: their table, and their paths for the critical path of a schedule.
 
-use super::setup::{Setup, keeps};
+use super::select::Kept;
+use super::setup::Setup;
 use crate::columns::{Columns, TableSpec, columns};
 use crate::goal::Ns;
 use crate::run::Wanted;
@@ -107,10 +108,8 @@ pub struct MessageLog {
     messages: Messages,
     /// The rows of the table, if it is wanted.
     table: Option<Columns>,
-    /// Messages that were posted from the first of these times on and before the second one have rows.
-    within: (Time, Time),
-    /// True for nodes whose messages have rows.
-    is_kept: Vec<bool>,
+    /// Which messages have rows.
+    kept: Kept,
     /// The paths of all messages, if the hosts run a schedule.
     paths: Option<Paths>,
     /// Times from post to end, in femtoseconds.
@@ -122,13 +121,12 @@ pub struct MessageLog {
 }
 
 impl MessageLog {
-    /// No messages yet.
-    pub fn new(setup: &Setup, wanted: &Wanted) -> MessageLog {
+    /// No messages yet. `kept` says which ones have rows.
+    pub fn new(setup: &Setup, wanted: &Wanted, kept: Kept) -> MessageLog {
         MessageLog {
             messages: Messages::default(),
             table: wanted.tables.then(|| Columns::new(COLUMNS)),
-            within: wanted.keep_time.unwrap_or_default().times(),
-            is_kept: setup.nodes.iter().map(|node| keeps(wanted, &node.name)).collect(),
+            kept,
             paths: setup.ranks.is_some().then(Paths::default),
             latencies: Vec::new(),
             bytes: 0,
@@ -139,6 +137,9 @@ impl MessageLog {
 
     /// Adds events, which come in order of time.
     pub fn add(&mut self, rows: &[Row]) {
+        if self.table.is_some() {
+            self.kept.learn(rows);
+        }
         self.messages.add(rows);
         for message in self.messages.take() {
             self.keep(&message);
@@ -196,9 +197,7 @@ impl MessageLog {
     }
 
     fn keep(&mut self, message: &Message) {
-        let is_kept = |node: NodeId| self.is_kept.get(node.0 as usize).copied().unwrap_or(false);
-        let is_within = message.posted.is_some_and(|at| self.within.0 <= at && at < self.within.1);
-        if is_within && (is_kept(message.key.from) || is_kept(message.key.to)) {
+        if message.posted.is_some_and(|posted| self.kept.has_message(message.key, posted)) {
             self.table.iter_mut().for_each(|table| table.push(&values(message)));
         }
     }

@@ -16,6 +16,7 @@ mod plain;
 mod progress;
 mod records;
 mod schedule;
+mod select;
 mod setup;
 mod summary;
 

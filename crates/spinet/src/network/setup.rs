@@ -11,7 +11,7 @@ use crate::run::{Card, RunError, Wanted};
 use crate::streams::Stream;
 use crate::toml_text::Format;
 use crate::tracks::NetworkTracks;
-use diagnostics::near::{nearest, suggestion};
+use diagnostics::near::nearest;
 use diagnostics::param::ParamError;
 use kernel::Time;
 use net::NodeId;
@@ -142,18 +142,6 @@ impl Setup {
         let ranks = Ranks::read(&experiment, &base_dir, nodes.len());
         let ranks = ranks.map_err(|(key, problem)| fault(&[key], problem))?;
         Ok(Setup { experiment, nodes, ranks, design, file: file.to_owned(), base_dir })
-    }
-
-    /// Refuses patterns of [`Wanted::keep_nodes`] that match no node.
-    pub(super) fn check_kept(&self, wanted: &Wanted) -> Result<(), NetError> {
-        let names = || self.nodes.iter().map(|node| node.name.as_str());
-        for pattern in wanted.keep_nodes.iter().flatten() {
-            if !names().any(|name| matches(pattern, name)) {
-                let allowed = format!("a node or a pattern that fits one{}", suggestion(pattern, names()));
-                return Err(NetError::Plan { key: "keep_nodes".into(), found: format!("`{pattern}`"), allowed });
-            }
-        }
-        Ok(())
     }
 
     /// The timeline and the waveforms that the run writes.
@@ -326,7 +314,7 @@ fn chosen(specs: &[NodeSpec], n_nodes: u32) -> Result<Vec<Named>, Fault> {
 }
 
 /// True if a name matches a pattern, in which `*` stands for any text.
-fn matches(pattern: &str, name: &str) -> bool {
+pub(super) fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
         Some((start, rest)) => name.strip_prefix(start).is_some_and(|tail| {

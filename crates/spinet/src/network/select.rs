@@ -1,0 +1,224 @@
+//! Which rows of a network's tables are kept: those of a time, of nodes, and of messages that a selection such as
+//! `from=n0,to=rack1-*,tag=7` fits.
+
+use super::setup::{Setup, keeps, matches};
+use crate::run::Wanted;
+use diagnostics::near::suggestion;
+use kernel::Time;
+use net::NodeId;
+use net::digest::NumberMap;
+use net::error::NetError;
+use net::frame::FrameId;
+use net::observe::{MessageKey, MessageKind, Row, What};
+use std::ops::RangeInclusive;
+
+/// What a selection can name.
+const FIELDS: [&str; 5] = ["from", "to", "kind", "tag", "number"];
+
+/// One selection: what a message must be. A field that it does not name fits every message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Selection {
+    /// For each node, whether it may be the sender.
+    from: Option<Vec<bool>>,
+    /// For each node, whether it may be the receiver.
+    to: Option<Vec<bool>>,
+    kind: Option<MessageKind>,
+    tag: Option<RangeInclusive<u64>>,
+    number: Option<RangeInclusive<u64>>,
+}
+
+impl Selection {
+    fn fits(&self, key: MessageKey, tag: u64) -> bool {
+        let is_in = |nodes: &Option<Vec<bool>>, node: NodeId| nodes.as_ref().is_none_or(|nodes| nodes[node.0 as usize]);
+        is_in(&self.from, key.from)
+            && is_in(&self.to, key.to)
+            && self.kind.is_none_or(|kind| kind == key.kind)
+            && self.tag.as_ref().is_none_or(|range| range.contains(&tag))
+            && self.number.as_ref().is_none_or(|range| range.contains(&key.number.into()))
+    }
+
+    /// Reads a selection. `names` are those of all nodes, by number.
+    fn parse(text: &str, names: &[&str]) -> Result<Selection, NetError> {
+        let refuse = |found: &str, allowed: String| refused("keep_messages", found, allowed);
+        let mut selection = Selection::default();
+        let mut seen = Vec::new();
+        for part in text.split(',').map(str::trim) {
+            let Some((field, value)) = part.split_once('=').map(|(field, value)| (field.trim(), value.trim())) else {
+                return Err(refuse(part, "FIELD=VALUE, such as `from=n0,to=n3` or `tag=7`".into()));
+            };
+            if !FIELDS.contains(&field) {
+                return Err(refuse(field, format!("one of {}{}", FIELDS.join(", "), suggestion(field, FIELDS))));
+            }
+            if seen.contains(&field) {
+                return Err(refuse(text, format!("one value for `{field}`; give another selection for a second one")));
+            }
+            seen.push(field);
+            let nodes = || fitting(value, names).map(Some).map_err(|allowed| refuse(value, allowed));
+            let range = || {
+                let (first, last) = value.split_once("..").unwrap_or((value, value));
+                let allowed = || refuse(value, "a number such as 7, or the first and last one, such as 7..9".into());
+                let number = |text: &str| text.trim().parse::<u64>().map_err(|_| allowed());
+                let (first, last) = (number(first)?, number(last)?);
+                if first <= last { Ok(Some(first..=last)) } else { Err(allowed()) }
+            };
+            match field {
+                "from" => selection.from = nodes()?,
+                "to" => selection.to = nodes()?,
+                "tag" => selection.tag = range()?,
+                "number" => selection.number = range()?,
+                _ => {
+                    let kinds = MessageKind::ALL.map(MessageKind::name);
+                    let kind = MessageKind::ALL.into_iter().find(|kind| kind.name() == value);
+                    let allowed = || format!("one of {}{}", kinds.join(", "), suggestion(value, kinds));
+                    selection.kind = Some(kind.ok_or_else(|| refuse(value, allowed()))?);
+                }
+            }
+        }
+        Ok(selection)
+    }
+}
+
+/// The selected messages of a run, and their frames.
+#[derive(Clone, Debug)]
+struct Selected {
+    selections: Vec<Selection>,
+    /// Posted messages that a selection fits. Only looked up.
+    messages: NumberMap<MessageKey, ()>,
+    /// Frames that carry parts of them. Only looked up.
+    frames: NumberMap<FrameId, ()>,
+}
+
+/// Which rows of a network's tables are kept.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// Rows from the first of these times on and before the second one.
+    within: (Time, Time),
+    /// True for nodes whose messages have rows.
+    nodes: Vec<bool>,
+    /// `None` keeps all messages, and frames that belong to none.
+    selected: Option<Selected>,
+}
+
+impl Kept {
+    /// Reads [`Wanted::keep_time`], [`Wanted::keep_nodes`] and [`Wanted::keep_messages`], and refuses patterns that fit no node.
+    pub fn new(setup: &Setup, wanted: &Wanted) -> Result<Kept, NetError> {
+        let names: Vec<&str> = setup.nodes.iter().map(|node| node.name.as_str()).collect();
+        for pattern in wanted.keep_nodes.iter().flatten() {
+            fitting(pattern, &names).map_err(|allowed| refused("keep_nodes", pattern, allowed))?;
+        }
+        let parse = |text: &String| Selection::parse(text, &names);
+        let selections = wanted.keep_messages.as_ref().map(|texts| texts.iter().map(parse).collect::<Result<_, _>>());
+        let (messages, frames) = Default::default();
+        Ok(Kept {
+            within: wanted.keep_time.unwrap_or_default().times(),
+            nodes: names.iter().map(|name| keeps(wanted, name)).collect(),
+            selected: selections.transpose()?.map(|selections| Selected { selections, messages, frames }),
+        })
+    }
+
+    /// Learns from events which messages are selected and which frames carry them. The row of a frame's entry comes before the
+    /// one that names its message, so all rows of a window must be learned before the first of them is judged.
+    pub fn learn(&mut self, rows: &[Row]) {
+        let Some(Selected { selections, messages, frames }) = &mut self.selected else { return };
+        for row in rows {
+            match row.what {
+                What::Posted { to, kind, tag, .. } => {
+                    let key = MessageKey { from: row.node, to, kind, number: row.frame.number as u32 };
+                    if selections.iter().any(|selection| selection.fits(key, tag)) {
+                        messages.insert(key, ());
+                    }
+                }
+                What::Carries { to, kind, number } => {
+                    let key = MessageKey { from: row.node, to, kind, number };
+                    if messages.contains_key(&key) {
+                        frames.insert(row.frame, ());
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// True if a message, which its host posted at this time, has a row.
+    pub fn has_message(&self, key: MessageKey, posted: Time) -> bool {
+        let is_kept = |node: NodeId| self.nodes.get(node.0 as usize).copied().unwrap_or(false);
+        self.is_within(posted)
+            && (is_kept(key.from) || is_kept(key.to))
+            && self.selected.as_ref().is_none_or(|selected| selected.messages.contains_key(&key))
+    }
+
+    /// True if an event of a frame has a row.
+    pub fn has_row(&self, row: &Row) -> bool {
+        self.is_within(row.at) && self.selected.as_ref().is_none_or(|selected| selected.frames.contains_key(&row.frame))
+    }
+
+    fn is_within(&self, at: Time) -> bool {
+        self.within.0 <= at && at < self.within.1
+    }
+}
+
+/// For each node, whether the pattern fits its name. The error is a text of what is allowed, if it fits none.
+fn fitting(pattern: &str, names: &[&str]) -> Result<Vec<bool>, String> {
+    let fits: Vec<bool> = names.iter().map(|name| matches(pattern, name)).collect();
+    let allowed = || format!("a node or a pattern that fits one{}", suggestion(pattern, names.iter().copied()));
+    if fits.contains(&true) { Ok(fits) } else { Err(allowed()) }
+}
+
+fn refused(key: &str, found: &str, allowed: String) -> NetError {
+    NetError::Plan { key: key.into(), found: format!("`{found}`"), allowed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: [&str; 4] = ["n0", "n1", "n2", "store"];
+
+    fn fits(text: &str) -> String {
+        let selection = Selection::parse(text, &NAMES).expect("a selection");
+        let mut fitting = Vec::new();
+        for (from, to, kind, tag, number) in [
+            (0, 1, MessageKind::Put, 7, 1),
+            (0, 3, MessageKind::Put, 8, 2),
+            (1, 3, MessageKind::Get, 0, 1),
+            (3, 1, MessageKind::Reply, 0, 1),
+        ] {
+            let key = MessageKey { from: NodeId(from), to: NodeId(to), kind, number };
+            if selection.fits(key, tag) {
+                fitting.push(format!("{}>{}", NAMES[from as usize], NAMES[to as usize]));
+            }
+        }
+        fitting.join(" ")
+    }
+
+    fn mistake(text: &str) -> String {
+        Selection::parse(text, &NAMES).expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn every_field_selects() {
+        assert_eq!(fits("from=n0"), "n0>n1 n0>store");
+        assert_eq!(fits("to=n*"), "n0>n1 store>n1");
+        assert_eq!(fits("kind=get"), "n1>store");
+        assert_eq!(fits("tag=7"), "n0>n1");
+        assert_eq!(fits("tag=7..8"), "n0>n1 n0>store");
+        assert_eq!(fits("number=1, to=store"), "n1>store");
+        assert_eq!(fits("from=n0,kind=get"), "");
+    }
+
+    #[test]
+    fn mistakes_name_what_is_allowed() {
+        assert!(
+            mistake("form=n0").contains("`form`") && mistake("form=n0").contains("did you mean"),
+            "{}",
+            mistake("form=n0")
+        );
+        assert!(mistake("from=m0").contains("a node or a pattern that fits one"));
+        assert!(mistake("kind=putt").contains("one of put, get, reply"));
+        assert!(mistake("tag=9..7").contains("7..9"));
+        assert!(mistake("tag=-1").contains("a number"));
+        assert!(mistake("n0").contains("FIELD=VALUE"));
+        assert!(mistake("").contains("FIELD=VALUE"));
+        assert!(mistake("to=n0,to=n1").contains("one value for `to`"));
+    }
+}
