@@ -334,8 +334,9 @@ impl Machine {
     }
 
     /// Simulated time, in ps.
-    fn now(&self) -> u64 {
-        self.now.load(Ordering::Acquire)
+    fn now(&self) -> PyResult<u64> {
+        self.worker.check().map_err(gone)?;
+        Ok(self.now.load(Ordering::Acquire))
     }
 
     /// Simulates up to `ps`, for at most about this much host time; returns true if `ps` is reached.

@@ -86,6 +86,12 @@ impl<T: 'static> Worker<T> {
         }
     }
 
+    /// An error if it was closed, or if a call has met its panic.
+    pub fn check(&self) -> Result<(), WorkerGone> {
+        let is_open = lock(&self.jobs).is_some();
+        if is_open { Ok(()) } else { Err(self.gone()) }
+    }
+
     /// The reason why the worker does not answer.
     fn gone(&self) -> WorkerGone {
         lock(&self.jobs).take();
