@@ -128,14 +128,23 @@ sys.exit(cli.main([]))
 
 
 def test_an_interrupt_waits_for_what_a_compiler_has_started(tmp_path: Path) -> None:
-    # The helper writes only after the shell, which leads it, was killed.
-    helper = "(until grep -q ^State:.Z /proc/$$/status; do :; done; echo > late) & kill -INT $PPID; wait"
+    # The shell interrupts when spinet collects its output: an interrupt while Python still starts it would lose the shell.
+    # The helper writes only after the shell, which leads it, was killed; it ends with spinet, too.
+    helper = "(until grep -q ^State:.Z /proc/$$/status || [ ! -e /proc/$PPID ]; do :; done; echo > late)"
+    shell = f"{helper} & until [ -e begun ]; do :; done; kill -INT $PPID; wait"
     program = f"""
-import os
+import os, pathlib, subprocess
 from spinet import _commands
 
+usual = subprocess.Popen.communicate
+
+def communicate(*args, **more):
+    pathlib.Path("begun").touch()
+    return usual(*args, **more)
+
+subprocess.Popen.communicate = communicate
 try:
-    _commands.run(["sh", "-c", {helper!r}])
+    _commands.run(["sh", "-c", {shell!r}])
 except KeyboardInterrupt:
     assert os.path.exists("late")
     raise SystemExit(7)
