@@ -128,8 +128,8 @@ sys.exit(cli.main([]))
 
 
 def test_an_interrupt_waits_for_what_a_compiler_has_started(tmp_path: Path) -> None:
-    # The shell interrupts when spinet collects its output: an interrupt while Python still starts it would lose the shell.
-    # The helper writes only after the shell, which leads it, was killed; it ends with spinet, too.
+    # The shell interrupts spinet only when that collects its output. An interrupt while Python still starts the shell
+    # would lose the shell. The helper writes only after the shell, which leads it, was killed. It ends with spinet.
     helper = "(until grep -q ^State:.Z /proc/$$/status || [ ! -e /proc/$PPID ]; do :; done; echo > late)"
     shell = f"{helper} & until [ -e begun ]; do :; done; kill -INT $PPID; wait"
     program = f"""

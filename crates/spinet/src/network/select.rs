@@ -12,10 +12,10 @@ use net::frame::FrameId;
 use net::observe::{MessageKey, MessageKind, Row, What};
 use std::ops::RangeInclusive;
 
-/// What a selection can name.
+/// Fields of a selection.
 const FIELDS: [&str; 5] = ["from", "to", "kind", "tag", "number"];
 
-/// One selection: what a message must be. A field that it does not name fits every message.
+/// A selection of messages. A field that it does not name fits every message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Selection {
     /// For each node, whether it may be the sender.
@@ -29,7 +29,7 @@ struct Selection {
 
 impl Selection {
     fn fits(&self, key: MessageKey, tag: u64) -> bool {
-        let is_in = |nodes: &Option<Vec<bool>>, node: NodeId| nodes.as_ref().is_none_or(|nodes| nodes[node.0 as usize]);
+        let is_in = |nodes: &Option<Vec<bool>>, node| nodes.as_ref().is_none_or(|nodes| has_node(nodes, node));
         is_in(&self.from, key.from)
             && is_in(&self.to, key.to)
             && self.kind.is_none_or(|kind| kind == key.kind)
@@ -141,9 +141,8 @@ impl Kept {
 
     /// True if a message, which its host posted at this time, has a row.
     pub fn has_message(&self, key: MessageKey, posted: Time) -> bool {
-        let is_kept = |node: NodeId| self.nodes.get(node.0 as usize).copied().unwrap_or(false);
         self.is_within(posted)
-            && (is_kept(key.from) || is_kept(key.to))
+            && (has_node(&self.nodes, key.from) || has_node(&self.nodes, key.to))
             && self.selected.as_ref().is_none_or(|selected| selected.messages.contains_key(&key))
     }
 
@@ -155,6 +154,11 @@ impl Kept {
     fn is_within(&self, at: Time) -> bool {
         self.within.0 <= at && at < self.within.1
     }
+}
+
+/// True if a node is in such a list. Switches, which are numbered behind the nodes, are in none.
+fn has_node(nodes: &[bool], node: NodeId) -> bool {
+    nodes.get(node.0 as usize).copied().unwrap_or(false)
 }
 
 /// For each node, whether the pattern fits its name. The error is a text of what is allowed, if it fits none.
@@ -173,6 +177,8 @@ mod tests {
     use super::*;
 
     const NAMES: [&str; 4] = ["n0", "n1", "n2", "store"];
+    /// A switch has the next number after the nodes.
+    const SWITCH: u32 = 4;
 
     fn fits(text: &str) -> String {
         let selection = Selection::parse(text, &NAMES).expect("a selection");
@@ -182,10 +188,12 @@ mod tests {
             (0, 3, MessageKind::Put, 8, 2),
             (1, 3, MessageKind::Get, 0, 1),
             (3, 1, MessageKind::Reply, 0, 1),
+            (0, SWITCH, MessageKind::Put, 9, 3),
         ] {
             let key = MessageKey { from: NodeId(from), to: NodeId(to), kind, number };
             if selection.fits(key, tag) {
-                fitting.push(format!("{}>{}", NAMES[from as usize], NAMES[to as usize]));
+                let name = |node: u32| NAMES.get(node as usize).unwrap_or(&"switch");
+                fitting.push(format!("{}>{}", name(from), name(to)));
             }
         }
         fitting.join(" ")
@@ -197,13 +205,14 @@ mod tests {
 
     #[test]
     fn every_field_selects() {
-        assert_eq!(fits("from=n0"), "n0>n1 n0>store");
+        assert_eq!(fits("from=n0"), "n0>n1 n0>store n0>switch");
         assert_eq!(fits("to=n*"), "n0>n1 store>n1");
         assert_eq!(fits("kind=get"), "n1>store");
         assert_eq!(fits("tag=7"), "n0>n1");
         assert_eq!(fits("tag=7..8"), "n0>n1 n0>store");
         assert_eq!(fits("number=1, to=store"), "n1>store");
         assert_eq!(fits("from=n0,kind=get"), "");
+        assert_eq!(fits("to=*"), "n0>n1 n0>store n1>store store>n1", "a message to a switch has no such node");
     }
 
     #[test]
