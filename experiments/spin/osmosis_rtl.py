@@ -54,8 +54,8 @@ SIZES = (32, 64, 256, 1024, 2048)
 TRANSFERS = ("to_host", "from_host", "send", "l2_read")
 # Bytes of the congestor's packets and transfers; 0 for a victim in its place.
 CONGESTORS = (0, 64, 256, 1024, 2048, 4096)
-# Transfers of a congestor's handler. The driver of the L2 reads is not published. assumed: 8, because with 16 a
-# congestor took 1.7 to 2 times as long as in the logs.
+# Transfers of a congestor's handler. The driver of the L2 reads is not published. assumed: 8. With 16, a congestor took
+# 1.7 to 2 times as long here as in the logs.
 CONGESTOR_TRANSFERS = {"to_host": 16, "from_host": 16, "send": 16, "l2_read": 8}
 LOGS = KERNELS.with_name("osmosis_logs.c")
 START = 2000  # ns, after boot

@@ -164,7 +164,7 @@ OPTIONS: Mapping[str, Option] = {
         flags=("--keep-messages",),
         metavar="SELECTION",
         help="For networks: keep only rows of these messages between hosts and of the frames that carry them, such as "
-        "'from=n0,to=rack1-*' or 'kind=put,tag=7,number=0..9'; may be repeated, and then a message needs to fit one.",
+        "'from=n0,to=rack1-*' or 'kind=put,tag=7,number=0..9'; may be repeated, for messages that fit any of them.",
         kinds=(NETWORK,),
         keys=("keep_messages",),
         multiple=True,

@@ -128,8 +128,8 @@ sys.exit(cli.main([]))
 
 
 def test_an_interrupt_waits_for_what_a_compiler_has_started(tmp_path: Path) -> None:
-    # The shell interrupts spinet only when that collects its output. An interrupt while Python still starts the shell
-    # would lose the shell. The helper writes only after the shell, which leads it, was killed. It ends with spinet.
+    # The shell interrupts spinet when spinet has begun to collect its output. An interrupt while Python still starts it
+    # would leave it running. The helper writes after the shell was killed. If spinet ends first, the helper ends, too.
     helper = "(until grep -q ^State:.Z /proc/$$/status || [ ! -e /proc/$PPID ]; do :; done; echo > late)"
     shell = f"{helper} & until [ -e begun ]; do :; done; kill -INT $PPID; wait"
     program = f"""

@@ -1,6 +1,6 @@
 //! Running hashes of what crosses a network. They are for comparison of runs, not against attackers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// Odd constant of the multiplication: 2^64 divided by the golden ratio.
@@ -16,7 +16,10 @@ pub fn fold(hash: u64, word: u64) -> u64 {
 /// A hash table whose keys are numbers of the simulator itself. Its hash is cheap, and does not protect against chosen keys.
 pub type NumberMap<K, V> = HashMap<K, V, BuildHasherDefault<Numbers>>;
 
-/// The hash of [`NumberMap`].
+/// A set of such keys.
+pub type NumberSet<K> = HashSet<K, BuildHasherDefault<Numbers>>;
+
+/// The hash of [`NumberMap`] and [`NumberSet`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Numbers(u64);
 

@@ -39,7 +39,7 @@ type EventTuple<'py> = (u64, u64, &'static str, Bound<'py, PyDict>);
 #[pyclass(frozen, module = "spinet._native")]
 pub struct Machine {
     worker: Worker<Driver>,
-    /// Simulated time in ps after the last call, so that to ask for it needs no switch between threads.
+    /// Simulated time in ps at the end of the last call. To read it here takes no switch to the driver's thread and back.
     now: Arc<AtomicU64>,
     /// The exception that a policy raised.
     failure: Failure,
@@ -47,7 +47,7 @@ pub struct Machine {
     holds_python: bool,
 }
 
-/// Simulated time in ps.
+/// Simulated time of a driver in ps.
 fn now_ps(driver: &Driver) -> u64 {
     driver.clock().edge(driver.now()).ps()
 }

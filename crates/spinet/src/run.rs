@@ -133,7 +133,8 @@ pub struct Wanted {
     pub keep_nodes: Option<Vec<String>>,
     /// The time in which events of a network's frames are kept; `None` means the whole run.
     pub keep_time: Option<Window>,
-    /// Messages of a network whose rows and frames are kept: selections such as `from=n0,tag=7`. `None` means all.
+    /// Selections of messages of a network, such as `from=n0,tag=7`. Rows of other messages, and of frames that carry none of
+    /// the selected messages, are left out. `None` means all rows.
     pub keep_messages: Option<Vec<String>>,
     /// Keep the outcome of each packet, for [`Card::take_outcomes`] and [`Card::take_host_writes`], which the caller must call.
     pub outcomes: bool,

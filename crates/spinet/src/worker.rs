@@ -86,7 +86,7 @@ impl<T: 'static> Worker<T> {
         }
     }
 
-    /// An error if it was closed, or if a call has met its panic.
+    /// Returns an error if it was closed, or if an earlier call found that its thread had panicked.
     pub fn check(&self) -> Result<(), WorkerGone> {
         let is_open = lock(&self.jobs).is_some();
         if is_open { Ok(()) } else { Err(self.gone()) }

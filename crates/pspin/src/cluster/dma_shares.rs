@@ -25,7 +25,7 @@ impl DmaShares {
         DmaShares { places: vec![None; n_cores as usize], turns: Vec::new(), in_engine: VecDeque::new() }
     }
 
-    /// Bit set of the cores that wait with a transfer of the tenant at this place, or of any tenant.
+    /// Bit set of the cores that have a waiting transfer of the tenant at place `at`. `None` stands for all tenants.
     fn cores(&self, at: Option<usize>) -> u64 {
         let waits = |place: &Option<usize>| place.is_some() && (at.is_none() || *place == at);
         self.places.iter().enumerate().filter(|(_, place)| waits(place)).fold(0, |set, (i, _)| set | 1 << i)

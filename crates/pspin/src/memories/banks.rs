@@ -78,7 +78,7 @@ impl Banks {
         (beats.from, beats.end, beats.since) = (now + 1, beats.end + 1, now + 1);
     }
 
-    /// Returns true if a beat of a side requests its bank in cycle `at`, unless a bank refuses a beat before.
+    /// Returns true if a beat of a side requests its bank in cycle `at`, provided that no bank refuses an earlier beat.
     pub(super) fn has_beat(&self, side: usize, at: Cycle) -> bool {
         self.next_bank(side, at).is_some()
     }

@@ -36,8 +36,8 @@ impl Memories {
         self.reply_turns.is_handlers = passed || self.reply_turns.handler == now;
     }
 
-    /// Returns true if the next beat of a memory waits, because the other memory has the turn. The beat then does not
-    /// request its bank in this cycle. Called for handler memory before packet memory.
+    /// Returns true if the next beat of a memory waits, because the other memory has the turn. A waiting beat does not
+    /// request its bank in this cycle. In each cycle, handler memory calls this before packet memory does.
     pub(super) fn waits_for_turn(&mut self, memory: usize, now: Cycle) -> bool {
         let at = position(NEAR, READ);
         let [handler, packet] = [&self.memories[HANDLER].banks, &self.memories[PACKET].banks];
@@ -55,8 +55,8 @@ impl Memories {
         waits
     }
 
-    /// Stops the beat of handler memory that passed its bank in the previous cycle, and all beats behind it, if a beat of
-    /// the same burst had the previous turn. Returns true if it did.
+    /// If a beat of a burst had the previous turn, stops the burst's next beat, which passed its bank in the previous cycle,
+    /// and all beats behind it. Returns true if it stopped them.
     fn stop_handler_beat(&mut self, now: Cycle) -> bool {
         let at = position(NEAR, READ);
         let Memory { banks, sides, .. } = &mut self.memories[HANDLER];
@@ -74,7 +74,7 @@ impl Memories {
         true
     }
 
-    /// The last read of a DMA engine that has begun keeps its place for one more cycle.
+    /// The read of a DMA engine that began last keeps its place for one more cycle.
     pub(super) fn place_is_late(&mut self, cluster: usize) {
         let place = self.dma_reads[cluster].iter_mut().rfind(|(free, _)| *free != Cycle::MAX);
         place.expect("its place").0 += 1;

@@ -114,7 +114,7 @@ impl NetworkCard {
         };
         let is_first = wanted.ranks.as_ref().is_none_or(Ranks::is_first);
         let mut card = NetworkCard {
-            messages: is_first.then(|| MessageLog::new(&setup, wanted, kept.clone())),
+            messages: is_first.then(|| MessageLog::new(&setup, wanted)),
             taken: vec![0; setup.nodes.len()],
             setup,
             network: RefCell::new(network),
@@ -240,7 +240,7 @@ impl NetworkCard {
     fn add_rows(&mut self, rows: &[Row]) {
         self.frames.add(rows);
         self.timeline.iter_mut().for_each(|timeline| timeline.add(rows));
-        self.messages.iter_mut().for_each(|messages| messages.add(rows));
+        self.messages.iter_mut().for_each(|messages| messages.add(rows, &self.frames.kept));
     }
 
     fn limit(&self) -> Time {
@@ -505,7 +505,7 @@ impl Simulated for NetworkCard {
         }
         let rows = std::mem::take(&mut *self.rows.lock().unwrap_or_else(PoisonError::into_inner));
         self.add_rows(&rows);
-        self.messages.iter_mut().for_each(MessageLog::close);
+        self.messages.iter_mut().for_each(|messages| messages.close(&self.frames.kept));
         // After a node failed, the others cannot be reached; `ended` has the reason.
         let results = self.with_cards(&self.here(), |_, device| device.close()).unwrap_or_default();
         let closed: Result<(), RunError> = results.into_iter().collect();

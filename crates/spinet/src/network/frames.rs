@@ -100,8 +100,8 @@ pub struct NodeFrames {
 /// The frames of a run.
 pub struct Frames {
     log: Option<FrameLog>,
-    /// Which rows the log keeps.
-    kept: Kept,
+    /// The rows that this table and the table of messages keep.
+    pub kept: Kept,
     by_node: Vec<NodeFrames>,
     /// Time of entry of each frame under way, in femtoseconds. Only looked up, never iterated.
     under_way: NumberMap<FrameId, u64>,
@@ -118,7 +118,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// No frames yet, in a network of `n_nodes` nodes and switches. `kept` says which rows the log keeps.
+    /// No frames yet, in a network of `n_nodes` nodes and switches. `kept` decides which rows the log keeps.
     pub fn new(log: Option<FrameLog>, kept: Kept, n_nodes: usize) -> Self {
         let (under_way, latencies) = Default::default();
         let by_node = vec![NodeFrames::default(); n_nodes];

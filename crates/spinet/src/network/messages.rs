@@ -108,8 +108,6 @@ pub struct MessageLog {
     messages: Messages,
     /// The rows of the table, if it is wanted.
     table: Option<Columns>,
-    /// Which messages have rows.
-    kept: Kept,
     /// The paths of all messages, if the hosts run a schedule.
     paths: Option<Paths>,
     /// Times from post to end, in femtoseconds.
@@ -121,12 +119,11 @@ pub struct MessageLog {
 }
 
 impl MessageLog {
-    /// No messages yet. `kept` says which ones have rows.
-    pub fn new(setup: &Setup, wanted: &Wanted, kept: Kept) -> MessageLog {
+    /// No messages yet.
+    pub fn new(setup: &Setup, wanted: &Wanted) -> MessageLog {
         MessageLog {
             messages: Messages::default(),
             table: wanted.tables.then(|| Columns::new(COLUMNS)),
-            kept,
             paths: setup.ranks.is_some().then(Paths::default),
             latencies: Vec::new(),
             bytes: 0,
@@ -135,14 +132,11 @@ impl MessageLog {
         }
     }
 
-    /// Adds events, which come in order of time.
-    pub fn add(&mut self, rows: &[Row]) {
-        if self.table.is_some() {
-            self.kept.learn(rows);
-        }
+    /// Adds events, which come in order of time. `kept` has learned them, and decides which messages have rows.
+    pub fn add(&mut self, rows: &[Row], kept: &Kept) {
         self.messages.add(rows);
         for message in self.messages.take() {
-            self.keep(&message);
+            self.keep(&message, kept);
             self.count(&message);
             if let Some(paths) = &mut self.paths {
                 paths.insert(message.key, message.segments);
@@ -188,16 +182,16 @@ impl MessageLog {
     }
 
     /// The run has ended: messages that are not done get their rows.
-    pub fn close(&mut self) {
+    pub fn close(&mut self, kept: &Kept) {
         for message in self.messages.rest() {
             // A frame that was repeated after its message was done belongs to no message that was posted.
             self.unfinished += u64::from(message.posted.is_some());
-            self.keep(&message);
+            self.keep(&message, kept);
         }
     }
 
-    fn keep(&mut self, message: &Message) {
-        if message.posted.is_some_and(|posted| self.kept.has_message(message.key, posted)) {
+    fn keep(&mut self, message: &Message, kept: &Kept) {
+        if message.posted.is_some_and(|posted| kept.has_message(message.key, posted)) {
             self.table.iter_mut().for_each(|table| table.push(&values(message)));
         }
     }

@@ -1,12 +1,12 @@
-//! Which rows of a network's tables are kept: those of a time, of nodes, and of messages that a selection such as
-//! `from=n0,to=rack1-*,tag=7` fits.
+//! The rows of a network's tables that a run keeps: the user may restrict them to a time, to nodes, and to messages. Messages are
+//! given by selections such as `from=n0,to=rack1-*,tag=7`.
 
 use super::setup::{Setup, keeps, matches};
 use crate::run::Wanted;
 use diagnostics::near::suggestion;
 use kernel::Time;
 use net::NodeId;
-use net::digest::NumberMap;
+use net::digest::NumberSet;
 use net::error::NetError;
 use net::frame::FrameId;
 use net::observe::{MessageKey, MessageKind, Row, What};
@@ -16,11 +16,11 @@ use std::ops::RangeInclusive;
 const FIELDS: [&str; 5] = ["from", "to", "kind", "tag", "number"];
 
 /// A selection of messages. A field that it does not name fits every message.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 struct Selection {
-    /// For each node, whether it may be the sender.
+    /// For each node: true if messages from it fit.
     from: Option<Vec<bool>>,
-    /// For each node, whether it may be the receiver.
+    /// For each node: true if messages to it fit.
     to: Option<Vec<bool>>,
     kind: Option<MessageKind>,
     tag: Option<RangeInclusive<u64>>,
@@ -46,9 +46,6 @@ impl Selection {
             let Some((field, value)) = part.split_once('=').map(|(field, value)| (field.trim(), value.trim())) else {
                 return Err(refuse(part, "FIELD=VALUE, such as `from=n0,to=n3` or `tag=7`".into()));
             };
-            if !FIELDS.contains(&field) {
-                return Err(refuse(field, format!("one of {}{}", FIELDS.join(", "), suggestion(field, FIELDS))));
-            }
             if seen.contains(&field) {
                 return Err(refuse(text, format!("one value for `{field}`; give another selection for a second one")));
             }
@@ -66,12 +63,13 @@ impl Selection {
                 "to" => selection.to = nodes()?,
                 "tag" => selection.tag = range()?,
                 "number" => selection.number = range()?,
-                _ => {
+                "kind" => {
                     let kinds = MessageKind::ALL.map(MessageKind::name);
                     let kind = MessageKind::ALL.into_iter().find(|kind| kind.name() == value);
                     let allowed = || format!("one of {}{}", kinds.join(", "), suggestion(value, kinds));
                     selection.kind = Some(kind.ok_or_else(|| refuse(value, allowed()))?);
                 }
+                _ => return Err(refuse(field, format!("one of {}{}", FIELDS.join(", "), suggestion(field, FIELDS)))),
             }
         }
         Ok(selection)
@@ -79,28 +77,28 @@ impl Selection {
 }
 
 /// The selected messages of a run, and their frames.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Selected {
     selections: Vec<Selection>,
     /// Posted messages that a selection fits. Only looked up.
-    messages: NumberMap<MessageKey, ()>,
+    messages: NumberSet<MessageKey>,
     /// Frames that carry parts of them. Only looked up.
-    frames: NumberMap<FrameId, ()>,
+    frames: NumberSet<FrameId>,
 }
 
-/// Which rows of a network's tables are kept.
-#[derive(Clone, Debug)]
+/// Decides which rows of a network's tables are kept.
+#[derive(Debug)]
 pub struct Kept {
-    /// Rows from the first of these times on and before the second one.
+    /// Start and end of the window of time. A row exactly at the end is not kept.
     within: (Time, Time),
-    /// True for nodes whose messages have rows.
+    /// For each node: true if messages from it and to it are kept.
     nodes: Vec<bool>,
-    /// `None` keeps all messages, and frames that belong to none.
+    /// `None` keeps all messages and all frames, also frames that carry no message.
     selected: Option<Selected>,
 }
 
 impl Kept {
-    /// Reads [`Wanted::keep_time`], [`Wanted::keep_nodes`] and [`Wanted::keep_messages`], and refuses patterns that fit no node.
+    /// Reads `keep_time`, `keep_nodes` and `keep_messages` of [`Wanted`]. A pattern that fits no node is an error.
     pub fn new(setup: &Setup, wanted: &Wanted) -> Result<Kept, NetError> {
         let names: Vec<&str> = setup.nodes.iter().map(|node| node.name.as_str()).collect();
         for pattern in wanted.keep_nodes.iter().flatten() {
@@ -116,8 +114,8 @@ impl Kept {
         })
     }
 
-    /// Learns from events which messages are selected and which frames carry them. The row of a frame's entry comes before the
-    /// one that names its message, so all rows of a window must be learned before the first of them is judged.
+    /// Finds the selected messages in these rows, and the frames that carry them. A frame's `Entered` row comes before its
+    /// `Carries` row, so call this with all rows of a window before [`Kept::has_row`] is called with one of them.
     pub fn learn(&mut self, rows: &[Row]) {
         let Some(Selected { selections, messages, frames }) = &mut self.selected else { return };
         for row in rows {
@@ -125,13 +123,13 @@ impl Kept {
                 What::Posted { to, kind, tag, .. } => {
                     let key = MessageKey { from: row.node, to, kind, number: row.frame.number as u32 };
                     if selections.iter().any(|selection| selection.fits(key, tag)) {
-                        messages.insert(key, ());
+                        messages.insert(key);
                     }
                 }
                 What::Carries { to, kind, number } => {
                     let key = MessageKey { from: row.node, to, kind, number };
-                    if messages.contains_key(&key) {
-                        frames.insert(row.frame, ());
+                    if messages.contains(&key) {
+                        frames.insert(row.frame);
                     }
                 }
                 _ => {}
@@ -139,16 +137,16 @@ impl Kept {
         }
     }
 
-    /// True if a message, which its host posted at this time, has a row.
+    /// Returns true if the row of a message is kept. `posted` is the time at which its host posted it.
     pub fn has_message(&self, key: MessageKey, posted: Time) -> bool {
         self.is_within(posted)
             && (has_node(&self.nodes, key.from) || has_node(&self.nodes, key.to))
-            && self.selected.as_ref().is_none_or(|selected| selected.messages.contains_key(&key))
+            && self.selected.as_ref().is_none_or(|selected| selected.messages.contains(&key))
     }
 
-    /// True if an event of a frame has a row.
+    /// Returns true if this row of a frame is kept.
     pub fn has_row(&self, row: &Row) -> bool {
-        self.is_within(row.at) && self.selected.as_ref().is_none_or(|selected| selected.frames.contains_key(&row.frame))
+        self.is_within(row.at) && self.selected.as_ref().is_none_or(|selected| selected.frames.contains(&row.frame))
     }
 
     fn is_within(&self, at: Time) -> bool {
@@ -156,12 +154,12 @@ impl Kept {
     }
 }
 
-/// True if a node is in such a list. Switches, which are numbered behind the nodes, are in none.
+/// Returns true if a list has true for this node. Switches have numbers after those of the nodes, so no list has them.
 fn has_node(nodes: &[bool], node: NodeId) -> bool {
     nodes.get(node.0 as usize).copied().unwrap_or(false)
 }
 
-/// For each node, whether the pattern fits its name. The error is a text of what is allowed, if it fits none.
+/// For each node: true if the pattern fits its name. If it fits none, the error says what is allowed.
 fn fitting(pattern: &str, names: &[&str]) -> Result<Vec<bool>, String> {
     let fits: Vec<bool> = names.iter().map(|name| matches(pattern, name)).collect();
     let allowed = || format!("a node or a pattern that fits one{}", suggestion(pattern, names.iter().copied()));
