@@ -117,6 +117,8 @@ pub struct Scheduler {
     /// Packets in the buffer, and whether their number may have changed in this cycle.
     buffered: Level,
     cells_changed: bool,
+    /// A packet at an input could not be accepted in this cycle.
+    is_blocked: bool,
     drops: Drops,
     outlet: Option<SharedOutlet>,
     /// Entries that receive bank notes, and which banks are short of cells.
@@ -171,6 +173,7 @@ impl Scheduler {
             pushes_planned: Counter::default(),
             buffered: Level::default(),
             cells_changed: true,
+            is_blocked: false,
             drops: Drops::new(params.n_classes),
             outlet: None,
             bank_notes: Vec::new(),
@@ -274,10 +277,13 @@ impl Scheduler {
         let service = usize::from(service.expect("a service must be left to visit"));
         let block = &mut self.blocks[service % self.params.pifo.blocks as usize];
         if block.entering.len() >= self.params.pifo.entering_slots() {
-            return false; // The block continues first.
+            self.is_blocked = true; // The block continues first.
+            return false;
         }
         if port.bank.n_free() == 0 {
-            return self.make_room(now, which, service);
+            let has_dropped = self.make_room(now, which, service);
+            self.is_blocked |= !has_dropped;
+            return has_dropped;
         }
         let mut message = take(port);
         message.descriptor.trail.mark(now, PacketStep::Queued, port.wires.node);
@@ -377,8 +383,8 @@ impl Scheduler {
         } else if are_few && n_queued > dropping.spared_entries as usize {
             self.drop_last(now, service, DropReason::Cells);
         }
-        // A packet at an input may wait for the room that is free now.
-        (!self.blocks[block].entering.is_empty()).then_some(now + 1)
+        // A packet at an input may wait for the place that is free now, or for this packet, which can be dropped from now on.
+        (self.is_blocked || !self.blocks[block].entering.is_empty()).then_some(now + 1)
     }
 
     /// Sends a flit from a port, or a run of them. Returns the cycle of the next attempt, or `None` if a port must change first.
@@ -423,6 +429,7 @@ impl Scheduler {
 impl Component for Scheduler {
     fn tick(&mut self, now: Cycle) -> Activity {
         self.take_notes(now);
+        self.is_blocked = false;
         let mut is_active = false;
         for which in 0..self.ports.len() {
             is_active |= self.receive(now, which);

@@ -465,3 +465,25 @@ fn a_leaky_bucket_delays_packets_even_if_units_have_credit() {
             it.credits[2] 2"#]],
     );
 }
+
+/// The second packet finds the only cell taken by a packet that no PIFO holds yet. That one can be dropped from its push at
+/// cycle 4 on, so it is dropped at the next edge and the second packet enters at the one after.
+#[test]
+fn a_packet_without_a_cell_tries_again_after_a_push() {
+    let one_cell = SchedulerParams { buffer: BufferParams { cells: 1, ..params().buffer }, ..params() };
+    check_events(
+        one_cell,
+        ["1 1 1; 3 2 1", ""],
+        "1 -6; 1 -6",
+        expect![[r#"
+            4    event packet_queued id=0x1 service=0x1 rank=0x5
+            5    event packet_dropped id=0x1 class=0x0 reason=0x3
+            10   event packet_queued id=0x2 service=0x1 rank=0x5
+            it.entered 2
+            it.buffered_packet_cycles 19999
+            it.pifo_cycles[0] 4
+            it.credits[0] 2
+            it.credits[1] 2
+            it.drops.cells[0] 1"#]],
+    );
+}
