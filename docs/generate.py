@@ -36,8 +36,8 @@ import tutorial  # noqa: E402
 _NOTE = "<!-- Made by docs/generate.py; change the code instead and run `make docs`. -->\n"
 
 
-def pages() -> dict[Path, str]:
-    """Path, from the root of the repository, and text of every page."""
+def pages(*, figures: bool = True) -> dict[Path, str]:
+    """Path, from the root of the repository, and text of every page, with or without the figures of experiments."""
     return {
         Path("docs/reference/cli.md"): _command_line(),
         Path("docs/reference/c.md"): c_reference.page(_NOTE),
@@ -61,7 +61,7 @@ def pages() -> dict[Path, str]:
         Path("docs/images/guide-nic.svg"): _guide_drawing(),
         **{Path(f"docs/images/{nic}.svg"): wiring.design(nic).svg() for nic in ("tigon2", "tengig")},
         **{Path(f"docs/images/{nic}.svg"): sketch.design(nic).svg() for nic in ("panic", "pspin")},
-        **_experiments(),
+        **_experiments(figures=figures),
     }
 
 
@@ -118,7 +118,7 @@ def _guide_drawing() -> str:
         return wiring.design("split.toml", base_dir=folder).svg()
 
 
-def _experiments() -> dict[Path, str]:
+def _experiments(*, figures: bool) -> dict[Path, str]:
     """A page and figures for each paper, from the results of `make reproduce`."""
     found = {}
     names = reproduce.find()
@@ -131,9 +131,8 @@ def _experiments() -> dict[Path, str]:
             if not data.is_file():
                 continue  # not measured yet
             report = reports.make(results.read_csv(data, experiment))
-            with tempfile.TemporaryDirectory() as scratch:
-                plots.save(experiment.plot(report.results), Path(scratch) / "figure", png=False)
-                found[home / f"{experiment.slug}.svg"] = (Path(scratch) / "figure.svg").read_text()
+            if figures:
+                found[home / f"{experiment.slug}.svg"] = plots.svg(experiment.plot(report.results))
             made.append(report)
         if made:
             found[home.with_suffix(".md")] = _paper(paper, made)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
@@ -19,15 +20,11 @@ from spinet.reproduce.results import read_csv
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-def drawn(figure: object) -> None:
-    """Lay the figure out, as saving does."""
-    FigureCanvasAgg(figure)  # type: ignore[arg-type]
-    figure.draw_without_rendering()  # type: ignore[attr-defined]
-
-
-def faults(figure) -> list[str]:  # type: ignore[no-untyped-def]
-    """Defects that a reader would notice."""
-    drawn(figure)
+def faults(figure: Figure) -> list[str]:
+    """Defects that a reader would notice, in a figure that was saved, so all its parts have their places."""
+    figure.set_layout_engine("none")
+    FigureCanvasAgg(figure)
+    figure.draw_without_rendering()
     found = []
     if figure.get_size_inches()[0] > style.PAGE_INCHES + 0.01:
         found.append(f"{figure.get_size_inches()[0]:.1f} inches wide")
@@ -68,10 +65,12 @@ def overlap(one: Bbox, two: Bbox) -> bool:
 
 
 @pytest.mark.parametrize("name", reproduce.find())
-def test_a_figure_can_be_read(name: str) -> None:
+def test_a_figure_is_that_of_its_results_and_can_be_read(name: str) -> None:
     experiment = reproduce.load(name)
-    results = read_csv(ROOT / "docs" / "experiments" / f"{name}.csv", experiment)
-    assert not faults(experiment.plot(results))
+    data = ROOT / "docs" / "experiments" / f"{name}.csv"
+    figure = experiment.plot(read_csv(data, experiment))
+    assert plots.svg(figure) == data.with_suffix(".svg").read_text(), "the figure is old: run `make docs`"
+    assert not faults(figure)
 
 
 def test_words_on_each_other_are_found() -> None:
@@ -80,4 +79,5 @@ def test_words_on_each_other_are_found() -> None:
     figure = plots.curves(
         [plots.Panel(x_label="x", y_label="y", curves=[curve], levels=levels)], title="t", caption="c"
     )
+    plots.svg(figure)
     assert faults(figure) == ["one on beside one"]

@@ -10,7 +10,7 @@ use crate::error::NetError;
 use crate::exchange::Exchange;
 use crate::link::{Link, Wire};
 use crate::node::{Node, NodeFailure, Place};
-use crate::observe::{Ledger, Observer};
+use crate::observe::{Ledger, Observer, Row};
 use crate::plan::Plan;
 use crate::shard::{NodeReport, Shard};
 use crate::worker::{Call, Command, Homes, Reply, Shared, Work, Worker};
@@ -29,7 +29,8 @@ pub struct Options {
     pub exchange: Option<Arc<dyn Exchange>>,
     /// The process of each node; needed with `exchange`. `placement` then counts threads within the process.
     pub ranks: Option<Vec<u32>>,
-    /// Receives rows.
+    /// Receives rows, on the thread that calls [`Network::run_until`]: during the run if the network has several threads, else at
+    /// its end.
     pub observer: Option<Box<dyn Observer>>,
     /// Captures. [`Network::close`] completes the files.
     pub captures: Vec<Capture>,
@@ -55,6 +56,9 @@ pub struct Network {
     homes: Homes,
     links: Vec<Link>,
     progress: Progress,
+    observer: Option<Box<dyn Observer>>,
+    /// Rows given to the observer.
+    n_rows: u64,
     failure: Option<NetError>,
 }
 
@@ -64,11 +68,10 @@ impl Network {
         let places = plan.places()?;
         let n_threads = threads(options.threads, places.len());
         let homes = homes(places.len(), n_threads, &mut options)?;
-        let is_observed = options.observer.is_some();
         let mut wires = wires(&places, &plan);
         let captures = captures(std::mem::take(&mut options.captures), &plan, &mut wires)?;
         let (exchange, observer) = (options.exchange.take(), options.observer.take());
-        let shared = Arc::new(Shared::new(n_threads, &homes, &plan, exchange, observer, captures));
+        let shared = Arc::new(Shared::new(n_threads, &homes, &plan, exchange, observer.is_some(), captures));
         let (reply, replies) = mpsc::channel();
         let mut work: Vec<Vec<Work>> = (0..n_threads).map(|_| Vec::new()).collect();
         for ((place, node), wires) in places.into_iter().zip(plan.nodes).zip(wires) {
@@ -85,7 +88,7 @@ impl Network {
             let name = format!("net-{thread}");
             let body = move || {
                 let shard = Shard::new(homes.local(thread), homes.all.clone(), lookahead);
-                Worker::new(thread, shard, shared, orders, reply).serve(work, is_observed);
+                Worker::new(thread, shard, shared, orders, reply).serve(work);
             };
             let handle = std::thread::Builder::new().name(name).spawn(body);
             let handle = handle.map_err(|error| NetError::NoThread { message: error.to_string() })?;
@@ -93,8 +96,10 @@ impl Network {
         }
         let progress = Progress { now: Time::ZERO, next: None, windows: 0 };
         let links = plan.links;
+        let (n_rows, failure) = Default::default();
+        let threads = handles;
         let mut network =
-            Network { commands, replies, threads: handles, shared, homes, links, progress, failure: None };
+            Network { commands, replies, threads, shared, homes, links, progress, observer, n_rows, failure };
         for reply in network.collect(n_threads)? {
             if let Reply::Built(next) = reply {
                 network.progress.next = [network.progress.next, next].into_iter().flatten().min();
@@ -111,7 +116,10 @@ impl Network {
                 self.progress = Progress { now: until, next, windows };
             }
         }
-        Ok(self.progress)
+        match self.shared.take_refusal() {
+            Some(error) => Err(self.failure.insert(error).clone()),
+            None => Ok(self.progress),
+        }
     }
 
     /// The state of the run.
@@ -268,9 +276,27 @@ impl Network {
     }
 
     fn reply(&mut self) -> Result<(usize, Reply), NetError> {
-        match self.replies.recv() {
-            Ok(reply) => Ok(reply),
-            Err(_) => Err(self.broken("all threads ended")),
+        loop {
+            match self.replies.recv() {
+                Ok((_, Reply::Rows(rows))) => self.observe(rows),
+                Ok(reply) => return Ok(reply),
+                Err(_) => return Err(self.broken("all threads ended")),
+            }
+        }
+    }
+
+    /// Gives rows to the observer, in order.
+    fn observe(&mut self, mut rows: Vec<Row>) {
+        let Some(observer) = &mut self.observer else { return };
+        // The nodes' own numbers depend on windows, but not their order at one time.
+        rows.sort_unstable_by_key(|row| (row.at, row.node, row.number));
+        for row in &mut rows {
+            row.number = self.n_rows;
+            self.n_rows += 1;
+        }
+        if let Err(failure) = observer.rows(&rows) {
+            self.observer = None;
+            self.shared.refuse(NetError::Observer { failure: Arc::from(failure) });
         }
     }
 

@@ -223,12 +223,12 @@ pub struct MessageEvent {
 
 /// Receives the rows of a network during the run, in order of (time, node), which depends on no thread. Rows of
 /// one node and time stand in the order: frames that arrive, what the node does, frames on lines.
-pub trait Observer: Send {
-    /// The next rows. An error ends the run.
+pub trait Observer {
+    /// The next rows. An error ends the run soon; there are no further rows.
     fn rows(&mut self, rows: &[Row]) -> Result<(), Box<dyn Error + Send + Sync>>;
 }
 
-impl<F: FnMut(&[Row]) -> Result<(), Box<dyn Error + Send + Sync>> + Send> Observer for F {
+impl<F: FnMut(&[Row]) -> Result<(), Box<dyn Error + Send + Sync>>> Observer for F {
     fn rows(&mut self, rows: &[Row]) -> Result<(), Box<dyn Error + Send + Sync>> {
         self(rows)
     }

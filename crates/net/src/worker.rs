@@ -9,7 +9,7 @@ use crate::exchange::{Exchange, Message};
 use crate::link::{Delivery, Link, Wire};
 use crate::network::node_error;
 use crate::node::{BuildNode, Place};
-use crate::observe::{Ledger, Observer, Row};
+use crate::observe::{Ledger, Row};
 use crate::plan::Plan;
 use crate::shard::{NodeReport, Shard};
 use kernel::Time;
@@ -18,8 +18,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 
-/// Longest window of a network with an observer, so that they do not pile up.
+/// Longest window of a network with an observer, so that rows do not pile up.
 const OBSERVED_WINDOW: Time = Time::from_ns(20_000);
+
+/// Rows that are handed on at once. A hand-over wakes the thread of the observer, which costs microseconds.
+const BATCH: usize = 1024;
 
 /// First number of a home in another process.
 const REMOTE: u32 = 1 << 31;
@@ -80,6 +83,8 @@ pub(crate) enum Reply {
     },
     Reported(Vec<NodeReport>),
     Counted(Ledger),
+    /// Rows of all threads for the observer, in arbitrary order, but after all earlier ones. The sender does not wait for an answer.
+    Rows(Vec<Row>),
     /// With the order of errors: the least one counts.
     Failed(u32, NetError),
 }
@@ -105,7 +110,9 @@ pub(crate) struct Shared {
     lookahead: Time,
     n_threads: usize,
     remote: Option<Mutex<Remote>>,
-    observer: Option<Mutex<Box<dyn Observer>>>,
+    is_observed: bool,
+    /// The observer's error, until the first thread ends the run because of it.
+    refusal: Mutex<Option<NetError>>,
     captures: Option<Mutex<Captures>>,
 }
 
@@ -131,7 +138,7 @@ impl Shared {
         homes: &Homes,
         plan: &Plan,
         exchange: Option<Arc<dyn Exchange>>,
-        observer: Option<Box<dyn Observer>>,
+        is_observed: bool,
         captures: Option<Captures>,
     ) -> Self {
         let n_ranks = exchange.as_ref().map_or(0, |exchange| exchange.n_ranks() as usize);
@@ -158,9 +165,20 @@ impl Shared {
             lookahead,
             n_threads,
             remote,
-            observer: observer.map(Mutex::new),
+            is_observed,
+            refusal: Mutex::default(),
             captures: captures.map(Mutex::new),
         }
+    }
+
+    /// Ends the run at the end of a window: the observer has refused rows.
+    pub fn refuse(&self, error: NetError) {
+        lock(&self.refusal).get_or_insert(error);
+    }
+
+    /// The observer's error, if it has not ended a run yet.
+    pub fn take_refusal(&self) -> Option<NetError> {
+        lock(&self.refusal).take()
     }
 
     /// Writes all captured frames and closes the captures.
@@ -180,8 +198,8 @@ pub(crate) struct Worker {
     windows: u64,
     /// Earliest frame that was put into a mailbox in this window.
     mailed: u64,
-    /// Rows given to the observer.
-    n_rows: u64,
+    /// Rows to hand on; only on the first thread.
+    rows: Vec<Row>,
     /// End of the last window.
     until: Time,
 }
@@ -217,14 +235,14 @@ impl Worker {
             parity: 0,
             windows: 0,
             mailed: u64::MAX,
-            n_rows: 0,
+            rows: Vec::new(),
             until: Time::ZERO,
         }
     }
 
     /// Builds the nodes, and obeys until the network is dropped.
-    pub fn serve(mut self, work: Vec<Work>, is_observed: bool) {
-        let first = match self.build(work, is_observed) {
+    pub fn serve(mut self, work: Vec<Work>) {
+        let first = match self.build(work) {
             Ok(()) => Reply::Built(self.shard.next_event()),
             Err((order, error)) => Reply::Failed(order, error),
         };
@@ -241,7 +259,7 @@ impl Worker {
         }
     }
 
-    fn build(&mut self, work: Vec<Work>, is_observed: bool) -> Result<(), (u32, NetError)> {
+    fn build(&mut self, work: Vec<Work>) -> Result<(), (u32, NetError)> {
         for (place, build, wires) in work {
             let name = place.name.clone();
             let node = match catch_unwind(AssertUnwindSafe(|| build(&place))) {
@@ -249,7 +267,7 @@ impl Worker {
                 Ok(Err(failure)) => return Err((place.node.0, NetError::Build { name, failure: Arc::from(failure) })),
                 Err(panic) => return Err((place.node.0, NetError::Panic { name, message: text_of(&*panic) })),
             };
-            self.shard.add(node, &place, wires, is_observed);
+            self.shard.add(node, &place, wires, self.shared.is_observed);
         }
         Ok(())
     }
@@ -268,7 +286,9 @@ impl Worker {
 
     /// Runs. A panic outside of nodes, which would be a bug here, wakes the other threads.
     fn guarded_run(&mut self, until: Time) -> Reply {
-        match catch_unwind(AssertUnwindSafe(|| self.run(until))) {
+        let ran = catch_unwind(AssertUnwindSafe(|| self.run(until)));
+        self.hand_on_rows();
+        match ran {
             Ok(Ok(next)) => Reply::Ran { next, windows: self.windows },
             Ok(Err(Stop::Own(order, error))) => Reply::Failed(order, error),
             Ok(Err(Stop::Other)) => {
@@ -285,6 +305,9 @@ impl Worker {
         let shared = Arc::clone(&self.shared);
         let mut failure: Option<(u32, NetError)> = None;
         loop {
+            if self.me == 0 && failure.is_none() {
+                failure = shared.take_refusal().map(|error| (0, error));
+            }
             let own = self.shard.next_event().map_or(u64::MAX, Time::fs).min(self.mailed);
             self.mailed = u64::MAX;
             shared.slots[self.parity][self.me].next.store(own, Ordering::SeqCst);
@@ -320,14 +343,14 @@ impl Worker {
             }
             self.parity = 1 - self.parity;
             if next > until.fs() || next == u64::MAX {
-                // All threads leave here; a failure of the observer is the leader's own.
+                // All threads leave here; a failure of the captures is the leader's own.
                 observed.map_err(|error| Stop::Own(0, error))?;
                 self.run_shard(until).map_err(|(order, error)| Stop::Own(order, error))?;
                 return Ok((next != u64::MAX).then_some(Time::from_fs(next)));
             }
             self.windows += 1;
             let mut end = next.saturating_add(shared.lookahead.fs() - 1).min(until.fs());
-            if shared.observer.is_some() || shared.captures.is_some() {
+            if shared.is_observed || shared.captures.is_some() {
                 end = end.min(next.saturating_add(OBSERVED_WINDOW.fs()));
             }
             self.until = Time::from_fs(end);
@@ -349,7 +372,7 @@ impl Worker {
             lock(&slot.mail[place]).push(delivery);
         };
         let ran = catch_unwind(AssertUnwindSafe(|| shard.run_until(until, &mut away)));
-        if shared.observer.is_some() {
+        if shared.is_observed {
             shard.take_rows(&mut lock(&slot.rows));
         }
         if shared.captures.is_some() {
@@ -368,26 +391,26 @@ impl Worker {
         }
     }
 
-    /// Gives the rows of a window to the observer, and its frames to the captures.
+    /// Gives the frames of a window to the captures, and collects its rows.
     fn observe(&mut self, slots: &[Slot]) -> Result<(), NetError> {
-        if let Some(captures) = &self.shared.captures {
-            let mut frames: Vec<Captured> = Vec::new();
-            slots.iter().for_each(|slot| frames.append(&mut lock(&slot.captured)));
-            lock(captures).take(&mut frames, self.until)?;
+        if self.shared.is_observed {
+            slots.iter().for_each(|slot| self.rows.append(&mut lock(&slot.rows)));
+            // A network of one thread uses one core: its rows wait for the end of the run.
+            if self.shared.n_threads > 1 && self.rows.len() >= BATCH {
+                self.hand_on_rows();
+            }
         }
-        let Some(observer) = &self.shared.observer else { return Ok(()) };
-        let mut rows: Vec<Row> = Vec::new();
-        slots.iter().for_each(|slot| rows.append(&mut lock(&slot.rows)));
-        if rows.is_empty() {
-            return Ok(());
+        let Some(captures) = &self.shared.captures else { return Ok(()) };
+        let mut frames: Vec<Captured> = Vec::new();
+        slots.iter().for_each(|slot| frames.append(&mut lock(&slot.captured)));
+        lock(captures).take(&mut frames, self.until)
+    }
+
+    /// Sends the collected rows to the thread of the observer. If it is gone, nobody wants them.
+    fn hand_on_rows(&mut self) {
+        if !self.rows.is_empty() {
+            let _ = self.reply.send((self.me, Reply::Rows(std::mem::take(&mut self.rows))));
         }
-        // The nodes' own numbers depend on windows, but not their order at one time.
-        rows.sort_unstable_by_key(|row| (row.at, row.node, row.number));
-        for row in &mut rows {
-            row.number = self.n_rows;
-            self.n_rows += 1;
-        }
-        lock(observer).rows(&rows).map_err(|failure| NetError::Observer { failure: Arc::from(failure) })
     }
 
     /// Exchanges the window's frames with other processes.

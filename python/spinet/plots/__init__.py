@@ -76,17 +76,25 @@ _METADATA: dict[str, dict[str, Any]] = {
 
 def save_as(figure: Figure, path: Path) -> None:
     """Write a figure as .svg, .png or .pdf; equal figures give equal files."""
+    _files.write(path, _drawn(figure, path.suffix))
+
+
+def svg(figure: Figure) -> str:
+    """Return a figure as the text of an SVG file; equal figures give equal texts."""
+    return _drawn(figure, ".svg").decode()
+
+
+def _drawn(figure: Figure, suffix: str) -> bytes:
     import matplotlib as mpl
 
     drawn = io.BytesIO()
     # Text stays text: small files, and readers can search it.
     with (
         mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "spinet", "hatch.linewidth": 0.5}),
-        _laid_out(figure) if path.suffix == ".svg" else contextlib.nullcontext(),
+        _laid_out(figure) if suffix == ".svg" else contextlib.nullcontext(),
     ):
-        figure.savefig(drawn, format=path.suffix[1:], dpi=_DPI, metadata=_METADATA[path.suffix])
-    data = drawn.getvalue()
-    _files.write(path, _numbered(data) if path.suffix == ".svg" else data)
+        figure.savefig(drawn, format=suffix[1:], dpi=_DPI, metadata=_METADATA[suffix])
+    return _numbered(drawn.getvalue()) if suffix == ".svg" else drawn.getvalue()
 
 
 @contextlib.contextmanager

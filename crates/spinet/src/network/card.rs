@@ -5,6 +5,7 @@ use super::experiment::NetworkError;
 use super::frames::{FrameLog, Frames};
 use super::gather::{self, Closing, Failure, Gathered, NodeRecord, NodeRows, Status};
 use super::messages::{MESSAGES, MessageLog};
+use super::observed::Observed;
 use super::place::{Places, place};
 use super::progress::{NodeProgress, Sum};
 use super::select::Kept;
@@ -12,7 +13,6 @@ use super::setup::{NodeSetup, Setup};
 use crate::goal::{self, Finished};
 use crate::ranks::Ranks;
 use crate::run::{Card, Ended, HORIZON, InjectError, Nodes, Port, Progress, Rows, RunError, Simulated, Wanted};
-use crate::tracks::NetworkTracks;
 use crate::wired::paths::picoseconds;
 use kernel::{Clock, Mode, Resource, Time, Use};
 use net::device::Attached;
@@ -23,10 +23,10 @@ use net::observe::{Ledger, Row, What};
 use net::switch::BUFFER_FULL_PS;
 use net::{NodeId, NodeReport};
 use serde_json::Value;
-use std::cell::RefCell;
+use std::cell::{Ref, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Interval at which a network checks for the end of its run.
@@ -46,12 +46,7 @@ pub struct NetworkCard {
     /// In a cell, because calls into a node need it mutable, and some of them have only a shared reference.
     pub(super) network: RefCell<Network>,
     pub(super) progress: Vec<Arc<NodeProgress>>,
-    rows: Arc<Mutex<Vec<Row>>>,
-    pub(super) frames: Frames,
-    /// A timeline of everything.
-    timeline: Option<NetworkTracks>,
-    /// Messages between hosts; only in the first process.
-    pub(super) messages: Option<MessageLog>,
+    observed: Rc<RefCell<Observed>>,
     now: Time,
     /// Time of the next event, as of the last check.
     next: Option<Time>,
@@ -88,10 +83,17 @@ impl NetworkCard {
         let timeline = setup.timeline(wanted)?;
         let progress: Vec<Arc<NodeProgress>> = setup.nodes.iter().map(|_| Arc::default()).collect();
         let plan = setup.plan(wanted, &progress);
-        let rows: Arc<Mutex<Vec<Row>>> = Arc::default();
-        let shared = rows.clone();
+        let is_first = wanted.ranks.as_ref().is_none_or(Ranks::is_first);
+        let log = (wanted.tables && is_first).then(FrameLog::default);
+        let observed = Rc::new(RefCell::new(Observed {
+            frames: Frames::new(log, kept, setup.design.nodes.len()),
+            timeline,
+            messages: is_first.then(|| MessageLog::new(&setup, wanted)),
+            unshared: wanted.ranks.is_some().then(Vec::new),
+        }));
+        let shared = observed.clone();
         let observer = move |rows: &[Row]| {
-            shared.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(rows);
+            shared.borrow_mut().take(rows);
             Ok(())
         };
         let Places { ranks, threads, n_threads } = place(&setup, wanted.threads, wanted.ranks.as_ref())?;
@@ -106,22 +108,17 @@ impl NetworkCard {
             observer: Some(Box::new(observer)),
             ..Options::default()
         };
-        let n_all = setup.design.nodes.len();
         let built = Network::build(plan, options);
         let (next, network) = match &wanted.ranks {
             None => built.map(|network| (network.progress().next, network))?,
             Some(ranks) => together(ranks, built)?,
         };
-        let is_first = wanted.ranks.as_ref().is_none_or(Ranks::is_first);
         let mut card = NetworkCard {
-            messages: is_first.then(|| MessageLog::new(&setup, wanted)),
             taken: vec![0; setup.nodes.len()],
             setup,
             network: RefCell::new(network),
             progress,
-            rows,
-            timeline,
-            frames: Frames::new((wanted.tables && is_first).then(FrameLog::default), kept, n_all),
+            observed,
             now: Time::ZERO,
             next,
             look: None,
@@ -236,11 +233,9 @@ impl NetworkCard {
         &self.setup.nodes
     }
 
-    /// Adds events of frames and messages, which come in order of time.
-    fn add_rows(&mut self, rows: &[Row]) {
-        self.frames.add(rows);
-        self.timeline.iter_mut().for_each(|timeline| timeline.add(rows));
-        self.messages.iter_mut().for_each(|messages| messages.add(rows, &self.frames.kept));
+    /// Frames and messages so far.
+    pub(super) fn observed(&self) -> Ref<'_, Observed> {
+        self.observed.borrow()
     }
 
     fn limit(&self) -> Time {
@@ -275,15 +270,13 @@ impl NetworkCard {
         let stuck = if sum.inside > 0 && is_slow { self.own_stuck() } else { Vec::new() };
         let is_waiting = sum.has_more && is_slow && next.is_none();
         let waiting = if is_waiting { self.waiting_hosts() } else { Vec::new() };
-        let moved_fs = self.frames.moved_at().fs();
+        let moved_fs = self.observed().frames.moved_at().fs();
         Status { next_fs: next.map(Time::fs), failure, sum, moved_fs, in_flight, stuck, waiting }
     }
 
     /// A check for the end: takes rows, exchanges the status of all processes, and decides whether the run has ended.
     fn look(&mut self, result: Result<(), NetError>) -> Result<(), RunError> {
-        let rows = std::mem::take(&mut *self.rows.lock().unwrap_or_else(PoisonError::into_inner));
         let Some(ranks) = self.wanted.ranks.clone() else {
-            self.add_rows(&rows);
             let failure = match result {
                 Ok(()) => None,
                 Err(error) => {
@@ -301,15 +294,18 @@ impl NetworkCard {
             }
             error => Failure::Error(error.to_string()),
         });
-        let mut gathered = Gathered { rows, ..Gathered::default() };
+        let mut gathered = Gathered { rows: self.observed.borrow_mut().take_unshared(), ..Gathered::default() };
         if !ranks.is_first() {
-            self.frames.add(&gathered.rows);
+            self.observed.borrow_mut().frames.add(&gathered.rows);
             if own.is_none() {
                 self.collect(false);
             }
             std::mem::take(&mut self.tables).into_iter().for_each(|(node, rows)| gathered.add(node, rows));
         }
-        let mine = Status { moved_fs: self.frames.moved_at().fs().max(last_move(&gathered.rows)), ..self.status(own) };
+        let mine = Status {
+            moved_fs: self.observed().frames.moved_at().fs().max(last_move(&gathered.rows)),
+            ..self.status(own)
+        };
         let others = gather::meet(&ranks, &mine, &gathered).map_err(RunError::new)?;
         let mut all = vec![(ranks.0.rank() as usize, mine)];
         for (rank, status, found) in others {
@@ -322,7 +318,7 @@ impl NetworkCard {
         if ranks.is_first() {
             // The sort is stable: rows of a node come from one process, in order.
             gathered.rows.sort_by_key(|row| (row.at, row.node));
-            self.add_rows(&gathered.rows);
+            self.observed.borrow_mut().add(&gathered.rows);
         }
         for (rank, status) in &all {
             match &status.failure {
@@ -482,11 +478,12 @@ impl Simulated for NetworkCard {
         let (sum, offered) = (self.sum, self.setup.offered());
         let limit = self.setup.experiment.common.limit;
         let by_time = limit.map(|limit| self.now.fs() as f64 / limit.time().fs().max(1) as f64);
-        let by_frames = offered.filter(|&total| total > 0).map(|total| self.frames.entered() as f64 / total as f64);
+        let entered = self.observed().frames.entered();
+        let by_frames = offered.filter(|&total| total > 0).map(|total| entered as f64 / total as f64);
         Progress {
             is_done: self.ended.is_some(),
-            packets_in: self.frames.entered(),
-            packets_done: self.frames.entered() - sum.inside.min(self.frames.entered()),
+            packets_in: entered,
+            packets_done: entered - sum.inside.min(entered),
             packets_total: offered,
             fraction: by_time.into_iter().chain(by_frames).reduce(f64::max).map(|part| part.min(1.0)),
             simulated: self.now,
@@ -503,9 +500,7 @@ impl Simulated for NetworkCard {
         if std::mem::replace(&mut self.is_closed, true) {
             return Ok(());
         }
-        let rows = std::mem::take(&mut *self.rows.lock().unwrap_or_else(PoisonError::into_inner));
-        self.add_rows(&rows);
-        self.messages.iter_mut().for_each(|messages| messages.close(&self.frames.kept));
+        self.observed.borrow_mut().close();
         // After a node failed, the others cannot be reached; `ended` has the reason.
         let results = self.with_cards(&self.here(), |_, device| device.close()).unwrap_or_default();
         let closed: Result<(), RunError> = results.into_iter().collect();
@@ -513,7 +508,7 @@ impl Simulated for NetworkCard {
         match self.wanted.ranks.clone() {
             None => {
                 closed?;
-                self.timeline.take().map_or(Ok(()), NetworkTracks::finish).map_err(RunError::new)
+                self.observed.borrow_mut().finish_timeline()
             }
             Some(ranks) => self.gather(&ranks, closed.err().map(|error| error.to_string())),
         }
@@ -574,13 +569,14 @@ impl Card for NetworkCard {
         if !self.wanted.tables {
             return Vec::new();
         }
-        let frames = Rows { table: super::FRAMES, columns: self.frames.take() };
+        let mut observed = self.observed.borrow_mut();
+        let frames = Rows { table: super::FRAMES, columns: observed.frames.take() };
         let mut finished = self.finished.borrow_mut();
         let columns = finished.as_mut().map(|finished| finished.take_operations(MOST_ROWS));
         // There are no rows without a schedule, and none after its last row.
         let columns = columns.filter(|columns| columns.iter().any(|(_, bytes)| !bytes.is_empty()));
         let operations = columns.map(|columns| Rows { table: goal::OPERATIONS.name, columns });
-        let messages = self.messages.as_mut().and_then(MessageLog::take);
+        let messages = observed.messages.as_mut().and_then(MessageLog::take);
         let messages = messages.map(|columns| Rows { table: MESSAGES.name, columns });
         std::iter::once(frames).chain(messages).chain(operations).collect()
     }

@@ -10,6 +10,7 @@ mod flow;
 mod frames;
 mod gather;
 mod messages;
+mod observed;
 mod overview;
 mod place;
 mod plain;

@@ -103,8 +103,8 @@ impl NetworkCard {
     /// Combines the results of all ranks.
     fn schedule_of(&self, results: &[RankResult]) -> (Option<Finished>, Option<String>) {
         let Some(Ranks { schedule, params, model }) = &self.setup.ranks else { return (None, None) };
-        let (none, messages) = (Paths::default(), self.messages.as_ref());
-        let paths = messages.and_then(MessageLog::paths).unwrap_or(&none);
+        let (none, observed) = (Paths::default(), self.observed());
+        let paths = observed.messages.as_ref().and_then(MessageLog::paths).unwrap_or(&none);
         match gather(schedule, *params, *model, results, paths) {
             Err(stuck) => (None, Some(stuck.to_string())),
             Ok(outcome) => {

@@ -127,10 +127,11 @@ impl NetworkCard {
         let (entered, delivered, dropped) = (ledger.entered, ledger.delivered, ledger.all_dropped());
         let by_reason = DropReason::ALL.iter().map(|&reason| (reason.name(), ledger.dropped_for(reason).frames));
         let unfinished = ledger.in_flight.frames + self.sum().inside;
-        let seconds = self.frames.span.map(|(first, last)| (last - first).fs() as f64 / 1e15).filter(|&s| s > 0.0);
+        let seconds =
+            self.observed().frames.span.map(|(first, last)| (last - first).fs() as f64 / 1e15).filter(|&s| s > 0.0);
         let gbps = |bytes: u64| seconds.map(|seconds| bytes as f64 * 8.0 / seconds / 1e9);
-        let latency_ns = LatencySummary::exact(self.frames.latencies().to_vec());
-        let simulated = match (&self.ended, self.frames.span) {
+        let latency_ns = LatencySummary::exact(self.observed().frames.latencies().to_vec());
+        let simulated = match (&self.ended, self.observed().frames.span) {
             // The check that finds the end comes later than the end.
             (Some(Ended::Complete), Some((_, last))) => last,
             _ => self.now(),
@@ -150,7 +151,7 @@ impl NetworkCard {
                 more: NetworkPackets {
                     copied: ledger.copied.frames,
                     in_flight: ledger.in_flight.frames,
-                    marked: self.frames.marked,
+                    marked: self.observed().frames.marked,
                 },
             },
             throughput: ThroughputSummary {
@@ -179,7 +180,8 @@ impl NetworkCard {
     }
 
     fn end_text(&self, unfinished: u64) -> String {
-        let left = format!("{} unfinished", part_of(unfinished, self.frames.entered().max(unfinished), "packet"));
+        let left =
+            format!("{} unfinished", part_of(unfinished, self.observed().frames.entered().max(unfinished), "packet"));
         match &self.ended {
             None => "it is running".into(),
             Some(Ended::Complete) => "all packets are done".into(),
@@ -195,7 +197,7 @@ impl NetworkCard {
         let drops = (dropped > 0).then(|| {
             Remark::new(
                 "network_drops",
-                format!("the network dropped {}", part_of(dropped, self.frames.entered(), "frame")),
+                format!("the network dropped {}", part_of(dropped, self.observed().frames.entered(), "frame")),
             )
         });
         drops.into_iter().collect()
@@ -242,7 +244,8 @@ impl NetworkCard {
         drop(network);
         let nodes = self.nodes().iter().enumerate().map(node).collect();
         let switch = |(number, design): (usize, &DesignNode)| {
-            let seen = self.frames.of_node(number);
+            let observed = self.observed();
+            let seen = observed.frames.of_node(number);
             let by_reason = DropReason::ALL.iter().map(|&reason| (reason.name(), seen.dropped[reason as usize]));
             SwitchSummary {
                 name: design.name.clone(),
@@ -259,7 +262,8 @@ impl NetworkCard {
         let schedule = finished
             .as_ref()
             .map(|finished| ScheduleSummary { run: finished.summary(), steps: finished.steps(MOST_STEPS) });
-        let messages = self.messages.as_ref().map(|messages| messages.summary(name));
-        NetworkSection { nodes, switches, links, deepest_queue_bytes: self.frames.deepest, messages, schedule }
+        let observed = self.observed();
+        let messages = observed.messages.as_ref().map(|messages| messages.summary(name));
+        NetworkSection { nodes, switches, links, deepest_queue_bytes: observed.frames.deepest, messages, schedule }
     }
 }
