@@ -93,7 +93,7 @@ def _one_thread(_number: int) -> float:
 
 
 def _wall(*, threads: int) -> float:
-    # Of a run of 400 packets a pair, an eighth is set-up, which is not simulation: 60 ms of 500.
+    # With 400 packets a pair, set-up would take an eighth of the time: 60 ms of 500.
     return spinet_run(pairs(32, packets=2000), threads=threads, wall=True)
 
 

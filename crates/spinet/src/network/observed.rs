@@ -1,4 +1,4 @@
-//! What the rows of a network's events tell. It grows while the network runs.
+//! Frames and messages of a network, from the rows of its events. They grow while the network runs.
 
 use super::frames::Frames;
 use super::messages::MessageLog;
