@@ -56,6 +56,23 @@ dist: $(VENV)/.native ## a wheel for CPython 3.11 and later, and the sources, in
 	$(STEP) 'maturin (pack the sources)' maturin sdist -o build/dist
 	ls build/dist/*
 
+.PHONY: dist-pgo
+dist-pgo: $(VENV)/.native ## a wheel that was compiled with profiles of runs, into build/dist; takes three builds
+	@host=$$(rustc -vV | sed -n 's/^host: //p')
+	llvm=$$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
+	profdata=$$(rustc --print sysroot)/lib/rustlib/$$host/bin/llvm-profdata
+	[ -x "$$profdata" ] || profdata=$$(command -v "llvm-profdata-$$llvm") || { echo "error: llvm-profdata of LLVM $$llvm is missing" >&2; echo "hint: rustup component add llvm-tools, or apt install llvm-$$llvm" >&2; exit 2; }
+	rm -rf target/pgo/{raw,wheel,train}
+	# With --target, build scripts and macros are compiled without these flags.
+	wheel() { RUSTFLAGS=$$1 maturin build --release --locked --target "$$host" --target-dir "target/pgo/$$2" -o "$$3"; }
+	export -f wheel; export host
+	$(STEP) 'instrumented (a wheel that counts)' bash -c 'wheel -Cprofile-generate=$(CURDIR)/target/pgo/raw counting target/pgo/wheel'
+	python -m zipfile -e target/pgo/wheel/*.whl target/pgo/train
+	$(STEP) 'train (runs of each kind of card)' env PYTHONPATH=$(CURDIR)/target/pgo/train python benches/train.py
+	"$$profdata" merge -o target/pgo/spinet.profdata target/pgo/raw
+	$(STEP) 'optimised (the wheel)' bash -c 'wheel -Cprofile-use=$(CURDIR)/target/pgo/spinet.profdata fast build/dist'
+	ls build/dist/*.whl
+
 ##@ Check
 
 # Both at once: while the simulator is linked or Python tests run, there is a core for Rust.
