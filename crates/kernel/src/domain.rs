@@ -93,7 +93,8 @@ impl Domain {
         self.plan().mail[index as usize / WORD].clone()
     }
 
-    /// The word whose bit of the component (its index modulo 64) wakes it at the edge after `now`, by [`Domain::wake_soon`].
+    /// The word in which the component's bit (its index modulo 64) wakes the component at the edge after `now`. Set the bit
+    /// with [`Domain::wake_soon`].
     pub fn soon(&self, index: u32) -> Rc<Cell<u64>> {
         self.plan().soon[index as usize / WORD].clone()
     }

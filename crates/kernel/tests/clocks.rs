@@ -1,6 +1,5 @@
 //! Clocks of a running system: edges are exact at any distance, the run stops at its limit, and a component is ticked
-//! at
-//! the edges that it asked for.
+//! at the edges that it asked for.
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 

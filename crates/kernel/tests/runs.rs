@@ -45,7 +45,7 @@ impl Pace {
     }
 }
 
-/// Sends the lengths' marks, each followed by that number of plain items.
+/// For each length, sends a marked item and then that number of plain items.
 struct Source {
     lengths: Vec<usize>,
     next: (usize, usize),

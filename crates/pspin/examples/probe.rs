@@ -1,10 +1,10 @@
-//! Runs an ELF file on the machine of the RTL, `presets/pspin-rtl.toml`, (with `isolation=1`
-//! on that of the paper, `presets/pspin.toml`) with plain packets and prints what the RTL's driver prints.
+//! Runs an ELF file with plain packets and prints the same text as the RTL's driver. The machine is that of the RTL,
+//! `presets/pspin-rtl.toml`, or with `isolation=1` that of the paper, `presets/pspin.toml`.
 //!
 //! `probe FILE.elf [packets=N] [size=BYTES] [gap=CYCLES] [messages=N] [trace=1] [profile=1]`
 //!
-//! The first line is the number of instructions that the cores executed: with those that the host executed for it, as
-//! callgrind counts them, in two runs of different length, it is the cost of one (`docs/performance.md`).
+//! The first line is the number of instructions that the cores executed. Two runs of different length, with the host's
+//! instructions that callgrind counts, give the cost of one simulated instruction (`docs/performance.md`).
 
 use blocks::cpu::Retired;
 use isa::riscv::{decode, disassemble};

@@ -8,16 +8,16 @@ use blocks::policy::RoundRobinTree;
 use kernel::{Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
 
-/// The initiator that is another component: the off-cluster DMA. Both have the positions at the arbiter that they have
-/// in `nhi_xbar.sv`.
+/// The initiator that is another component: the off-cluster DMA. Both initiators have the same positions at the arbiter
+/// as in `nhi_xbar.sv`.
 const OTHER: usize = 0;
-/// The initiator that this is part of: the outbound engine.
+/// The initiator that contains this module: the outbound engine.
 const OWN: usize = 1;
 
 /// Maximum reads of an initiator in flight. Source: PsPIN RTL a49fec8, `cluster_noc.sv`, AxiMaxTxnsPerId.
 const READS: usize = 2;
 
-/// Transfers of an initiator in flight: all in one cluster.
+/// Reads of an initiator in flight, all of one cluster's L1.
 #[derive(Default)]
 struct UnderWay {
     cluster: usize,
@@ -29,9 +29,9 @@ struct UnderWay {
 ///
 /// Ports:    a pair of requests and replies for each cluster, and one for the other initiator.
 /// Timing:   none of its own. One address a cycle and one beat a cycle, for both initiators together.
-/// Order:    addresses of the two initiators take turns. An address that must wait (for its initiator's reads in another
-///           cluster, or for the second of those under way) also delays those of the other initiator. Clusters take
-///           turns beat by beat. A beat for which the other initiator has no room delays all beats.
+/// Order:    addresses of the two initiators take turns. An address waits while its initiator has reads in another
+///           cluster, or [`READS`] reads in the same one. It then also delays addresses of the other initiator. Clusters
+///           take turns beat by beat. A beat for which the other initiator has no room delays all beats.
 /// Source:   PsPIN RTL a49fec8, `nhi_xbar.sv` (`i_cluster_mux`), `cluster_noc.sv` (`i_mux_nhi`), `axi_demux.sv`.
 /// Differs:  while the other initiator has nothing under way, a read of the outbound engine arrives as a whole with its
 ///           last beat. So its beats do not delay those of a read that the other one begins meanwhile in another
@@ -44,8 +44,8 @@ pub struct ClusterNoc {
     address: Option<Burst>,
     arrived: Option<BurstReply>,
     under_way: [UnderWay; 2],
-    /// The initiator whose address is first, true if that address has passed the remapper, and the initiator whose turn
-    /// is next.
+    /// The initiator whose address is first. `has_passed` is true if that address has passed the remapper. `addresses`
+    /// chooses the next initiator.
     head: Option<usize>,
     has_passed: bool,
     addresses: RoundRobinTree,
@@ -55,7 +55,7 @@ pub struct ClusterNoc {
 }
 
 impl ClusterNoc {
-    /// Channels to each cluster, those of the other initiator, and the remapper, which also sees its writes.
+    /// `clusters` are the channels to each cluster, `other` those of the other initiator, whose writes `remap` also sees.
     pub fn new(clusters: Vec<NhiPort>, other: (Rx<Burst>, Tx<BurstReply>), remap: Remap) -> Self {
         ClusterNoc {
             clusters,
@@ -183,13 +183,14 @@ mod tests {
     use expect_test::{Expect, expect};
     use testkit::bench;
 
-    /// Packets of this size that the outbound engine sends from a cluster, and reads of the other initiator there: cycle,
-    /// cluster and bytes. The arriving beats are for the other initiator.
+    /// `sends` are packets that the outbound engine sends from L1s, `others` are reads of the other initiator. Both list
+    /// cycle, cluster and bytes. The beats in the result are those of the other initiator.
     fn check(sends: &[(Cycle, u32, u32)], others: &[(Cycle, u32, u32)], want: Expect) {
         check_with(sends, others, &[], want);
     }
 
-    /// The same while the other initiator's writes wait at the remapper, or no more.
+    /// The same, with writes of the other initiator: `writes` lists the cycles after which a write waits at the remapper
+    /// (true) or no longer waits (false).
     fn check_with(sends: &[(Cycle, u32, u32)], others: &[(Cycle, u32, u32)], writes: &[(Cycle, bool)], want: Expect) {
         want.assert_eq(&bench(1_000, |bench| {
             let addr = |cluster| L1_BASE + cluster * L1_STRIDE;

@@ -45,7 +45,7 @@ struct Unit {
     /// Commands sent whose response has not gone to a cluster.
     in_flight: u32,
     arbiter: LockingTree,
-    /// Commands that wait by tenant, unless they go in order.
+    /// Waiting commands by tenant; `None` if commands go in order.
     queues: Option<TenantQueues>,
     commands: Counter,
     /// `in_flight` over time.
@@ -77,7 +77,8 @@ fn index(id: CommandId) -> usize {
     (usize::from(id.cluster) * MAX_CORES + usize::from(id.core)) * LOCAL_IDS + usize::from(id.local)
 }
 
-/// Sends each command to its unit as long as that has few enough in flight, and each response to its cluster.
+/// Sends each command to its unit when the unit has fewer commands in flight than its limit, and each response to its
+/// cluster.
 ///
 /// Ports:    `commands[c]` in and `responses[c]` out for each cluster; for each unit `<unit>_commands` out and
 ///           `<unit>_responses` in. Up to 1 command a cycle from each cluster and to each unit, 1 response a cycle in all.
@@ -89,9 +90,9 @@ fn index(id: CommandId) -> usize {
 ///           commands, and its driver 1, so there is always room. Long commands are cut: host DMA at
 ///           `sharing.fragment_bytes`, puts into their packets. A cluster gets one response for all parts of a command.
 ///           If a put is cut and reads unmapped memory, the packets before the first unmapped byte are sent.
-/// Source:   PsPIN RTL a49fec8, `cmd_unit.sv`. There the register is before the choice and the command reaches its unit
-///           in the cycle of the choice; here the choice is a cycle earlier and the register behind it. So where all are in flight,
-///           the next command is at its unit 2 cycles after a response is given.
+/// Source:   PsPIN RTL a49fec8, `cmd_unit.sv`. In the RTL the register is before the choice, and a command reaches its
+///           unit in the cycle of the choice. Here the choice is a cycle earlier, and the register is after it. So if a
+///           unit is at its limit, the next command reaches the unit 2 cycles after the unit gives a response.
 pub struct CommandUnit {
     max_in_flight: u32,
     commands: Vec<Rx<Command>>,
@@ -108,8 +109,8 @@ pub struct CommandUnit {
 }
 
 impl CommandUnit {
-    /// Up to `commands.in_flight_per_unit` commands at each unit. A policy of `own`, by the positions in [`UNITS`], replaces
-    /// `sharing.io_schedule`.
+    /// Creates a command unit with at most `commands.in_flight_per_unit` commands at each unit. A policy in `own`, at the
+    /// unit's position in [`UNITS`], replaces `sharing.io_schedule`.
     pub fn new(params: &PspinParams, own: [Option<Box<dyn TenantPolicy>>; 3], ports: CommandUnitPorts) -> Self {
         let (max_in_flight, schedule) = (params.commands.in_flight_per_unit, params.sharing.io_schedule);
         let by_tenant = schedule != IoSchedule::InOrder;
@@ -178,7 +179,7 @@ impl CommandUnit {
 
     /// Sends up to one command to each unit.
     fn forward_in_order(&mut self) -> bool {
-        // A cluster shows one command a cycle, also when that one is taken.
+        // A cluster shows one command a cycle, even if that command is taken.
         let mut asking = [0; UNITS.len()];
         for (cluster, commands) in self.commands.iter().enumerate() {
             if let Some(command) = commands.peek() {
@@ -204,7 +205,7 @@ impl CommandUnit {
         changed
     }
 
-    /// Sends up to one response to its cluster. Only the last part of a command has one for its cluster.
+    /// Takes up to one response of a unit. Only the response to the last part of a command goes to the cluster.
     fn respond(&mut self, now: Cycle) -> bool {
         let fits = |response: &CommandResponse| {
             self.parts[index(response.id)] > 0 || self.responses[usize::from(response.id.cluster)].has_room()
@@ -227,7 +228,8 @@ impl CommandUnit {
 
 impl Component for CommandUnit {
     fn tick(&mut self, now: Cycle) -> Activity {
-        // In this order: what a response frees is usable in the next cycle, in which the command of this choice is at its unit.
+        // Responses come first: a command that is chosen in this cycle reaches its unit in the next cycle, in which the
+        // place that a response frees is usable.
         let responded = self.respond(now);
         let forwarded = match self.units[0].queues.is_some() {
             true => self.forward_by_tenant(now),

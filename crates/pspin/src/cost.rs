@@ -1,8 +1,9 @@
 //! Cost of a NIC in silicon: area and power of its parts, scaled from the published synthesis.
 //!
 //! Source of every number: Di Girolamo et al., ISCA 2021, IV-A and Table III: GlobalFoundries 22 nm FDSOI, 1 GHz, worst
-//! case activity (every cell toggles each cycle, memories half reads and half writes). Numbers of other shapes follow by
-//! the rule of each part. The rules of memories and cores only count; the others are assumed.
+//! case activity (every cell toggles each cycle, memories half reads and half writes). Each part has a rule that scales
+//! its numbers to other configurations. The rules of memories and cores are proportional to their size or number; the
+//! other rules are assumed.
 
 use crate::PspinParams;
 

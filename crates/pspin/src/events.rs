@@ -8,13 +8,13 @@ use kernel::trace::{self, EventKind};
 kernel::words! {
     /// The reason why a task cannot go on.
     pub enum Hold {
-        /// Every cluster that can be chosen has all the tasks it takes.
+        /// Every cluster that can be chosen has its maximum number of tasks.
         ClustersFull = "clusters_full",
         /// The dispatcher chose a cluster whose channel is full.
         Channel = "channel",
         /// The cluster's DMA engine does not take the copy of the task before.
         CopyEngine = "copy_engine",
-        /// The cluster has all the accepted tasks that it keeps.
+        /// The task FIFO of the cluster is full.
         TaskFifo = "task_fifo",
         /// The packet finds no room in L1.
         L1Room = "l1_room",
@@ -67,7 +67,7 @@ events! {
     PACKET_DROPPED PacketDropped = "packet_dropped" [packet, reason];
     /// A packet was marked (ECN); `percent` is the occupancy of packet memory.
     PACKET_MARKED PacketMarked = "packet_marked" [packet, occupied];
-    /// Its handler execution request came to the message queues, which took it.
+    /// The message queues took the handler execution request of a packet.
     HER_SENT HerSent = "her_sent" [packet, eom];
     /// No queue has room for its handler execution request.
     REQUEST_HELD RequestHeld = "request_held" [packet];
@@ -94,7 +94,7 @@ events! {
     HANDLER_TRAP HandlerTrap = "handler_trap" [packet, stage, hpu, cause, pc, value, l1, bytes];
     /// Cycles that the handler that just ended lost to a cause of [`crate::CAUSES`]. Only with profiles by handler.
     HANDLER_LOST HandlerLost = "handler_lost" [packet, stage, cause, cycles];
-    /// A transfer of a handler ended that had ended before it.
+    /// A transfer ended after the handler that started it.
     TRANSFER_DONE TransferDone = "transfer_done" [packet];
     /// An HPU driver is ready for its next task (`HPU_TIME` of the RTL).
     HPU_IDLE HpuIdle = "hpu_idle" [hpu];

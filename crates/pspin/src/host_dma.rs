@@ -24,7 +24,7 @@ use to_host::ToHost;
 // Registers on the paths through the unit, `soc_dma_wrap.sv`.
 
 /// Cycles from when a command is seen until its first burst leaves: request FIFO, burst reshaper, emitter, and one of
-/// the two cuts around the crossbar, the other being the channel.
+/// the two cuts around the crossbar. The channel is the other cut.
 const COMMAND_TO_BURST: u64 = 4;
 /// Cycles from when the last write response is seen until the command's response: two cuts, completion.
 const WRITTEN_TO_RESPONSE: u64 = 3;
@@ -43,7 +43,7 @@ struct Transfer {
     start: Cycle,
 }
 
-/// A transfer with `left` bytes to read or write; the next one is at `addr`.
+/// A transfer with `left` bytes to read or write; the next byte is at `addr`.
 struct PendingTransfer<A> {
     addr: A,
     left: u32,
@@ -95,7 +95,7 @@ fn to_page_end(addr: u64, left: u32) -> u32 {
 
 /// The part of an engine that cuts transfers at pages.
 ///
-/// Timing:  in a cycle one burst of the source and one of the target. It takes the next transfer when both have
+/// Timing:  a cycle cuts one burst for the source and one for the target. The next transfer is taken when both sides have
 ///          finished the previous one: a transfer with one burst at the source and two at the target lasts two cycles.
 /// Source:  PsPIN RTL a49fec8, `axi_dma_burst_reshaper.sv`, ready_o.
 #[derive(Default)]
@@ -129,15 +129,15 @@ pub struct HostDmaPorts {
     pub host: HostPort,
 }
 
-/// Two engines, one to the host and one from it, each of which executes its commands in order: word 0 and 1 host address,
-/// word 2 NIC address, word 3 length, word 4 direction (1 is to the host).
+/// Two engines, one to the host and one from it. Each executes its commands in order. Words of a command: 0 and 1 host
+/// address, 2 NIC address, 3 length, 4 direction (1 is to the host).
 ///
 /// Ports:    `commands` in, `responses` out, 1 a cycle each; a master on the NIC-host interconnect; a port to the host.
-/// Timing:   command seen in cycle c, 64 bytes, nothing else under way. To the host: NIC memory sees the read in c + 5,
-///           the host the data 5 cycles after they are seen here, response 3 cycles after the host's; c + 17 from L2,
-///           c + 15 from L1. From the host: the host sees the read in c + 6, NIC memory the data 5 cycles after they are
-///           seen here, response 3 cycles after the memory's; c + 18 into L2,
-///           c + 16 into L1. Each further beat takes a cycle.
+/// Timing:   for a command of 64 bytes that is seen in cycle c, with nothing else under way. To the host: NIC memory sees
+///           the read in c + 5. The host sees the data 5 cycles after this unit does. The response leaves 3 cycles after
+///           the host's response is seen: in c + 17 from L2, in c + 15 from L1. From the host: the host sees the read in
+///           c + 6. NIC memory sees the data 5 cycles after this unit does. The response leaves 3 cycles after the
+///           memory's response is seen: in c + 18 into L2, in c + 16 into L1. Each further beat takes a cycle.
 /// Source:   PsPIN RTL a49fec8, `soc_dma_wrap.sv`, `hw/deps/axi/src/dma`.
 /// Mistakes: `rtl_mistakes.empty_commands_hang`: a command of length 0 causes no response. Responses of an engine go to its commands in
 ///           order, so this command takes the response of the next one. `rtl_mistakes.unmapped_commands_succeed`: see [`crate::nhi`].
@@ -157,10 +157,10 @@ pub struct HostDma {
     trace: Tracer,
     to_host: ToHost,
     from_host: FromHost,
-    /// That of the engine to the host, and that of the other.
+    /// The reshaper of the engine to the host, then that of the engine from the host.
     reshapers: [Reshaper; 2],
     empty_commands_hang: bool,
-    /// Commands to the host that are done, and those from it, and when the response may be given.
+    /// Finished commands to the host, then those from the host, each with the first cycle for its response.
     ended: [VecDeque<(Cycle, CommandId)>; 2],
     turn: RoundRobinTree,
     n_commands: Counter,
@@ -277,8 +277,8 @@ impl HostDma {
 
 impl Component for HostDma {
     fn tick(&mut self, now: Cycle) -> Activity {
-        // The room of a stage is that before the cycle. But the path to NIC memory waits for answers behind the unit's
-        // register, so the room that they free there is usable at once.
+        // Each stage sees the room from before the cycle. The path to NIC memory is an exception: it waits for answers
+        // behind the unit's register, so the room that an answer frees is usable at once.
         self.to_host.begin();
         self.from_host.begin();
         let mut changed = self.to_host.send(&self.host);

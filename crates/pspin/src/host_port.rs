@@ -33,7 +33,7 @@ pub struct HostAccess {
 pub struct HostAccessDone {
     /// Cycle in which the host's port saw the last response or the last byte.
     pub cycle: Cycle,
-    /// `user` of the access.
+    /// `tag` of the access.
     pub tag: u64,
     /// The bytes read (none for a write), or the first unmapped address.
     pub result: Result<Box<[u8]>, Undecoded>,

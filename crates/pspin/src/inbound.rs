@@ -103,9 +103,10 @@ struct Stored {
 /// The packet's context decides what happens if there is no room ([`crate::delivery::Delivery`]).
 ///
 /// Ports:    `active[c]`, `released`, `more`, `kills` in, `requests` out, a master on the NIC-host interconnect.
-/// Timing:   the unit looks for room [`IngressParams::match_cycles`] after the packet came; a match engine takes the next packet in the
-///           cycle after that. Room found in cycle p: L2 sees the first beat in p + 1. The last write response in cycle w: the request is
-///           seen by the queues in w + 1. Feedback of cycle f, seen here in f + 1: the room can be used in f + 1.
+/// Timing:   the unit looks for room [`IngressParams::match_cycles`] after the packet came; a match engine takes the
+///           next packet in the cycle after that. If room is found in cycle p, L2 sees the first beat in p + 1. If the
+///           last write response comes in cycle w, the queues see the request in w + 1. Feedback of cycle f is seen
+///           here in f + 1, and the room can be used in f + 1.
 /// Source:   PsPIN RTL a49fec8, `hw/verilator_model/src/NICInbound.hpp`; FPsPIN f5feca1, `pspin_pkt_match.v`, for the engine; Di Girolamo
 ///           et al., ISCA 2021, III-A, for the alternatives to waiting when packet memory is full.
 /// Differs:  a packet frees the room that it was allocated. (The RTL frees the bytes copied to L1; if these round to

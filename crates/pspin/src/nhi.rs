@@ -9,13 +9,13 @@ use std::collections::VecDeque;
 
 pub use crate::protocol::PAGE_BYTES;
 
-/// From L1 to its alias.
+/// Offset of an L1's alias from the L1.
 pub const L1_ALIAS: u32 = 0x10_0000;
 
-/// Maximum bursts in flight of one initiator and direction: to L2 packet memory or to all clusters together, and to
-/// each other target. The demultiplexer of the initiator limits the first, and the identity remappers before the
-/// targets limit the second for one identity (PsPIN RTL a49fec8, `axi_demux.sv`, a counter of three bits;
-/// `nhi_xbar.sv`, `cluster_noc.sv`).
+/// Maximum bursts in flight of one initiator and direction. `PACKET_BURSTS` holds for L2 packet memory and for all
+/// clusters together; the demultiplexer of the initiator sets it. `OTHER_BURSTS` holds for each other target; the
+/// identity remapper before the target sets it for one identity (PsPIN RTL a49fec8, `axi_demux.sv`, a counter of three
+/// bits; `nhi_xbar.sv`, `cluster_noc.sv`).
 const PACKET_BURSTS: u32 = 7;
 const OTHER_BURSTS: u32 = 2;
 /// Limit for bursts to unmapped addresses. Source: `nhi_xbar.sv`, MaxTrans of the error responders.
@@ -32,7 +32,7 @@ pub struct Undecoded {
     pub addr: u32,
 }
 
-/// Which memories answer where.
+/// The memories that an initiator reaches, and their addresses.
 #[derive(Clone, Debug)]
 pub struct NhiMap {
     windows: Vec<AddressWindow>,
@@ -236,10 +236,11 @@ pub struct NhiMaster {
     writes: AxiDirection,
     /// First cycle in which the write data bus is free.
     bus_free: Cycle,
-    /// For each write without a reply, true if it was the last part of its burst; and true while a burst is sent in parts.
+    /// For each write without a reply, true if it was the last part of its burst. `in_burst` is true while a burst is sent
+    /// in parts.
     parts: VecDeque<bool>,
     in_burst: bool,
-    /// True if read data of L1 arrives beat by beat; and the bytes that each read still waits for.
+    /// True if read data of L1 arrives beat by beat. `unread` is the number of bytes that each read still waits for.
     in_parts: bool,
     unread: VecDeque<u32>,
     /// Answers at unmapped addresses; `None` if those are errors.
@@ -252,12 +253,12 @@ enum Clusters {
     Each(Vec<NhiPort>),
     /// One port to the module that distinguishes the L1s.
     One(NhiPort),
-    /// The value that distinguishes the L1s on one port.
+    /// The module that distinguishes the L1s, contained here.
     Noc(Box<ClusterNoc>),
 }
 
 impl NhiMaster {
-    /// A master that reaches what `map` names; `l1s` has a port for each cluster in it.
+    /// A master that reaches the memories in `map`; `l1s` has a port for each cluster in `map`.
     pub fn new(map: NhiMap, l2: NhiPort, l1s: Vec<NhiPort>) -> Self {
         let reached = map.windows.iter().all(|window| !matches!(window.target, Target::L1(c) if c >= l1s.len()));
         assert!(reached, "each cluster that is mapped has a port");
@@ -281,19 +282,20 @@ impl NhiMaster {
         NhiMaster { map, l2, clusters, reads, writes, bus_free: 0, parts, in_burst, in_parts, unread, nowhere }
     }
 
-    /// Beats come in this cycle. Called before [`NhiMaster::reply`] if this contains the path to the L1s.
+    /// Beats arrive in this cycle. If this master contains the path to the L1s, call it before [`NhiMaster::reply`].
     pub fn begin(&mut self) {
         if let Clusters::Noc(noc) = &mut self.clusters {
             noc.deliver();
         }
     }
 
-    /// Addresses advance in this cycle; returns true if any waits. Called after [`NhiMaster::read`], likewise.
+    /// Addresses advance in this cycle; returns true if any waits. If this master contains the path to the L1s, call it
+    /// after [`NhiMaster::read`].
     pub fn end(&mut self, now: Cycle) -> bool {
         if let Clusters::Noc(noc) = &mut self.clusters { noc.forward(now) } else { false }
     }
 
-    /// The same for an initiator that does something with each beat when it comes.
+    /// The same master for an initiator that processes each beat when it arrives.
     pub fn beat_by_beat(self) -> Self {
         NhiMaster { in_parts: true, ..self }
     }
@@ -367,7 +369,7 @@ impl NhiMaster {
         }
     }
 
-    /// A target as this master distinguishes them.
+    /// The target as this master sees it: behind another module, all L1s are one target.
     fn seen(&self, target: Target) -> Target {
         match (target, &self.clusters) {
             (Target::L1(_), Clusters::One(_) | Clusters::Noc(_)) => Target::Clusters,

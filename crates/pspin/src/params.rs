@@ -201,8 +201,8 @@ pub struct IngressParams {
     pub match_bytes: u32,
     /// Rule sets: offset of the message number in a packet, in bytes. Packets for the same queue are one message.
     pub message_at: u32,
-    /// Rule sets: cycles from the arrival of a packet to its place in memory, besides one for each 64 bytes. The engine takes the next
-    /// packet a cycle later.
+    /// Rule sets: cycles from the arrival of a packet to its place in memory, without the cycle for each 64 bytes. The
+    /// engine takes the next packet a cycle later.
     pub match_cycles: u32,
     /// Places in L2 packet memory.
     pub packet_memory: PacketMemory,

@@ -35,7 +35,7 @@ pub struct PeRequest {
     pub op: PeOp,
 }
 
-/// Its answer, seen when it is back at the core's demultiplexer; the core continues a cycle later.
+/// The answer to a [`PeRequest`], seen when it is back at the core's demultiplexer; the core continues a cycle later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PeReply {
     /// Issuing core of the cluster.
@@ -53,7 +53,7 @@ pub struct RemoteRequest {
     pub request: PeRequest,
 }
 
-/// Its answer.
+/// The answer to a [`RemoteRequest`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RemoteReply {
     /// Issuing cluster.

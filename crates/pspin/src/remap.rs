@@ -21,7 +21,8 @@ pub struct Remap {
 pub const REMAP_MESSAGES: usize = 4;
 
 impl Remap {
-    /// One channel; the other one has the other ends; capacity [`REMAP_MESSAGES`], latency 1.
+    /// Creates one channel. Its partner has the other ends of `tells` and `hears`, which have capacity [`REMAP_MESSAGES`]
+    /// and latency 1.
     pub fn new(tells: Tx<bool>, hears: Rx<bool>) -> Self {
         Remap { tells, hears, is_held: false, waits: false }
     }
@@ -34,7 +35,7 @@ impl Remap {
         !self.is_held
     }
 
-    /// An address waits to be taken at the end of this cycle, or none does.
+    /// Tells the other channel, at the end of a cycle, if an address waits to be taken.
     pub fn set(&mut self, waits: bool) {
         if self.waits != waits {
             self.waits = waits;

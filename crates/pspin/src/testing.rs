@@ -48,7 +48,7 @@ pub fn her(packet: usize, word: &str, context: &Rc<Context>) -> (Cycle, Her) {
     (cycle.parse().expect("a cycle is a number"), her)
 }
 
-/// Bytes that were written, shared with the test; one that was not is the low byte of its address.
+/// Bytes that were written, shared with the test. A byte that was not written is the low byte of its address.
 pub type Store = Rc<RefCell<BTreeMap<u64, u8>>>;
 
 /// The byte of `store` at `addr`.
@@ -143,7 +143,8 @@ impl Component for TestMemory {
     }
 }
 
-/// A channel of the remapper whose other one waits, or does not, from the cycle behind each of the script.
+/// A channel of the remapper. The script says when its partner begins to wait (true) or ends its wait (false): in the
+/// cycle after the given one.
 pub fn remap(bench: &mut Bench, script: &[(Cycle, bool)]) -> Remap {
     let other_rx = bench.input("other address", 4, script.to_vec());
     let address_tx =

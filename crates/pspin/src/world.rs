@@ -91,9 +91,9 @@ pub trait HostMemory {
 /// A packet that the NIC is done with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PacketDone {
-    /// Which.
+    /// Number of the packet.
     pub packet: PacketId,
-    /// Of its [`Arrival`].
+    /// `user` of its [`Arrival`].
     pub user: u64,
     /// When it got room in L2 packet memory.
     pub nic_arrival: Cycle,
@@ -136,7 +136,7 @@ impl<F: FnMut(Cycle, u32, &HostEvent)> HostEvents for F {
     }
 }
 
-/// Where the lines go that programs print.
+/// Destination of the lines that programs print.
 pub trait Console {
     /// One line, without its end, that a core finished in this cycle.
     fn line(&mut self, at: Cycle, cluster: u32, core: u32, text: &str);

@@ -1,7 +1,7 @@
 //! Random programs with every instruction of user mode.
 //!
-//! They have no control registers, of which Linux user mode has only clocks, and no instructions that cause system
-//! calls or traps.
+//! They do not access control registers, because Linux user mode has only the clocks. They have no instructions that
+//! cause system calls or traps.
 
 use crate::assembler::{Assembler, i, u};
 use crate::linked::{DATA_BYTES, PAGE_BYTES, RECORD_BYTES, REGISTERS_BYTES};

@@ -213,10 +213,10 @@ fn crc(mut crc: u32, bytes: &[u8]) -> u32 {
     chunks.remainder().iter().fold(crc, |crc, &byte| crc >> 8 ^ TABLES[0][usize::from(crc as u8 ^ byte)])
 }
 
-/// Invariant CRC of a packet from its IPv4 header on, without options, up to the end of payload and padding. Fields that routers change
-/// count as ones (annex A17.3.3).
+/// Invariant CRC of a packet that begins with an IPv4 header without options and ends with payload and padding. Fields that
+/// routers change count as ones (annex A17.3.3).
 fn invariant_crc(packet: &[u8]) -> u32 {
-    // The InfiniBand header in front, which is not there, counts as ones.
+    // The CRC begins with an InfiniBand header of 8 bytes, which RoCE packets do not have. It counts as ones.
     let mut head = [0xff; 8 + ipv4::MIN_HEADER_LEN + udp::HEADER_LEN + BTH_LEN];
     let len = head.len() - 8;
     head[8..].copy_from_slice(&packet[..len]);

@@ -42,8 +42,9 @@ impl UnderWay {
 /// Reads and writes of L1 by the NIC-host interconnect. Each direction is served in the order of arrival. Each
 /// initiator has few bursts in flight.
 ///
-/// Timing:  the beats of a read may request L1 at once, those of a write one a cycle. Data and responses leave as L1
-///          serves the beats. If an initiator uses the data only after the last beat, all data leave with that beat.
+/// Timing:  the beats of a read may request L1 at once. The beats of a write arrive one a cycle, and each may request L1
+///          when it arrives. Data and responses leave as L1 serves the beats. If an initiator uses the data only after
+///          the last beat, all data leave with that beat.
 /// Source:  PsPIN RTL a49fec8, `nhi_port_wrap.sv`, `axi_to_mem_interleaved.sv`.
 /// Differs: initiators accept read data in every cycle. A write that stalls here does not stop its initiator from
 ///          writing elsewhere.

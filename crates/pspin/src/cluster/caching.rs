@@ -10,8 +10,9 @@ use kernel::Cycle;
 /// cache's controller.
 /// Source: PsPIN RTL a49fec8, `pulp_cluster.sv` (`rstgen_i`); measured on it.
 const RESET: Cycle = 5;
-/// Cycles from a write to the cache's registers until its central controller takes no more requests: the register, and
-/// one state in which the controller still takes them. If the cache is off, there is one state more.
+/// Cycles from a write to the cache's registers until its central controller stops taking requests: one cycle for the
+/// register, and one for a state in which the controller still takes requests. If the cache is off, there is one more
+/// such state.
 const TO_DRAIN: Cycle = 2;
 
 /// A change that was written to the cache's registers and is pending.
@@ -58,7 +59,7 @@ impl Caching {
         now >= self.serves_from && self.change.is_none_or(|(from, _)| now < from)
     }
 
-    /// Returns true if the cache is on, or off, and no change is pending or unanswered.
+    /// Returns true if the cache is in the state `on`, and no change is pending or unanswered.
     pub fn is_settled(&self, on: bool) -> bool {
         self.change.is_none() && self.is_on == on && !self.was_changed
     }

@@ -18,7 +18,7 @@ pub(super) struct Cores {
     pub cluster: u32,
     pub hpus: Vec<Hpu>,
     pub ready: Ready,
-    /// For each core and the outside port, the bank of the own L1 of its current or last request.
+    /// For each core and each outside port: the bank of this cluster's L1 that its current or last request is for.
     pub banks: [u8; 2 * MAX_CORES],
     /// An AMO to an address that is not a multiple of 4 ends in an exception.
     pub misaligned_amo_traps: bool,
@@ -117,8 +117,8 @@ impl Cores {
     /// Gives core `i` the registers that boot code leaves to the runtime: its cluster in a0, and its number within the
     /// cluster in a1.
     ///
-    /// assumed: PsPIN's runtime (a49fec8, `hpu.c`) starts its loop again after an exception. The loop takes both
-    /// registers for the numbers that it passes to handlers. In the paper (III-B) the state of the runtime is restored.
+    /// assumed: PsPIN's runtime (a49fec8, `hpu.c`) starts its loop again after an exception. The loop passes the numbers
+    /// in both registers to handlers. In the paper (III-B) the state of the runtime is restored.
     pub fn restore_place(&mut self, i: usize) {
         let cluster = self.cluster;
         let core = &mut self.hpus[i].core;

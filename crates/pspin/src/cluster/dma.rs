@@ -56,7 +56,7 @@ struct Transfer {
 /// Timing:  one transfer is accepted in [`ACCEPT_INTERVAL`] cycles. Its first burst leaves 3 cycles later, further ones
 ///          one a cycle. The engine moves 64 bytes a cycle in each direction. Transfers finish in order, one a cycle.
 ///          The emitters hold a part of a transfer until its last beat has left the buffer, at most [`EMITTERS`] parts.
-///          The burst reshaper holds a transfer of which parts are pending, and the FIFO holds all later ones. The FIFO
+///          The burst reshaper holds the transfer whose parts are pending, and the FIFO holds all later ones. The FIFO
 ///          shows room 2 cycles after a beat that makes room in the emitters.
 /// Source:  PsPIN RTL a49fec8, `dmac_wrap.sv`, `dma_noc.sv`; the delays of its registers add up to the RTL
 ///          measurements.
@@ -68,7 +68,8 @@ pub struct Dma {
     l2: [std::ops::Range<u32>; 2],
     fifo: usize,
     fills_words: bool,
-    /// The FIFO: each transfer with the first cycle in which the reshaper sees it. Then the cycle of the last removal.
+    /// The FIFO: each transfer with the first cycle in which the reshaper sees it. `left_at` is the cycle of the last
+    /// removal.
     waiting: VecDeque<(Cycle, Transfer)>,
     left_at: Cycle,
     /// The transfer in the burst reshaper.

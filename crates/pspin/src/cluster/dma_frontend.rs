@@ -1,4 +1,4 @@
-//! The front end of the cluster DMA: its registers, and who launches the next transfer.
+//! The front end of the cluster DMA: its registers, and the choice of the next transfer.
 
 use super::cores::Cores;
 use super::dma::{Dma, Owner};
@@ -103,9 +103,9 @@ pub(super) enum Launched {
 }
 
 /// The front end. Cores, the public registers and the scheduler take turns. A launch is held until the engine takes it.
-/// Unless commands go in order, cores of the tenants with the highest priority that are below their limits go first.
-/// If tenants share the engine by a policy ([`DmaShares`]), they share the turns of all cores: the core that the policy
-/// chooses goes in place of the core whose turn it is.
+/// Unless commands go in order, cores of tenants at their limit wait; among the other cores, those of the tenants with
+/// the highest priority go first. If tenants share the engine by a policy ([`DmaShares`]), they share the turns of all
+/// cores: the core that the policy chooses replaces the core whose turn it is.
 /// If transfers are checked, a long one is taken page by page, so that no requester waits for the whole transfer of
 /// another. A watchdog ends a transfer between two pages, while its tenant is at its limit, or while a policy chooses others.
 ///
@@ -276,7 +276,7 @@ impl DmaFrontend {
                 self.turn.take(requests, true);
                 Some(core)
             }
-            // The policy lets no tenant go.
+            // The policy chooses no tenant now.
             None => self.turn.take(requests & !by_tenant, true),
         }
     }

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 pub(super) struct DmaShares {
     /// For each core, the place of the tenant whose transfer waits. `None` also if the core runs no handler.
     places: Vec<Option<usize>>,
-    /// By place of the tenant: the turn of its cores.
+    /// For each tenant, by place: the turn among its cores.
     turns: Vec<RoundRobinTree>,
     /// For each transfer of a core in the engine, in order, the number of its tenant.
     in_engine: VecDeque<Option<u32>>,
@@ -88,8 +88,8 @@ mod tests {
     use crate::params::IoSchedule;
     use crate::protocol::Weight;
 
-    /// The order in which tenants start parts. In `tenants`, a letter for each core says whose transfers it has, each
-    /// of one part of as many bytes as the tenant with this letter has in `bytes`. All cores always wait.
+    /// The order in which tenants start parts. `tenants` has one letter for each core: the tenant of its transfers. Each
+    /// transfer is one part, whose size is the tenant's entry in `bytes`. All cores always wait.
     fn run(schedule: IoSchedule, tenants: &str, weights: [u32; 2], bytes: [u32; 2], parts: usize) -> String {
         let mut table = TenantTable::new(schedule, None, 1_000_000_000);
         let mut shares = DmaShares::new(tenants.len() as u32);
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn parts_follow_weights() {
-        // a pays 100 / 3 for a part and b 100, so b starts one part and then a three.
+        // A part adds 100 / 3 to a's virtual time and 100 to b's. So after each part of b, a starts three parts.
         let order = run(IoSchedule::WeightedFair, "aaab", [3, 1], [100, 100], 12);
         assert_eq!(order, "abaaabaaabaa");
     }
@@ -125,7 +125,7 @@ mod tests {
     fn bytes_follow_weights_whatever_the_size_of_parts() {
         let order = run(IoSchedule::WeightedFair, "ab", [1, 1], [256, 64], 10);
         assert_eq!(order, "abbbbabbbb");
-        // In turn, four of five bytes are those of a.
+        // In round-robin order, a gets four of five bytes.
         let order = run(IoSchedule::RoundRobin, "ab", [1, 1], [256, 64], 4);
         assert_eq!(order, "abab");
     }

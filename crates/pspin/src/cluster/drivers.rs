@@ -117,7 +117,7 @@ impl Drivers {
             _ => driver.access(now, offset, write, &mut issued),
         };
         if answer == Answer::OtherContext && core.privilege() == Privilege::Machine {
-            // A runtime that never leaves machine mode isolates nothing.
+            // A runtime that never leaves machine mode isolates no tasks, so the core need not be cleared.
             driver.need_not_clear();
             answer = driver.access(now, offset, write, &mut issued);
         }

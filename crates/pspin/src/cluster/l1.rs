@@ -31,7 +31,7 @@ pub struct L1 {
     words: Vec<[u8; 4]>,
     n_banks: u32,
     arbiters: [RoundRobinTree; MOST_BANKS],
-    /// For each bank, the narrow accesses that it served, and its write-backs; for each superbank, its beats.
+    /// Counts: narrow accesses of each bank, write-backs of each bank, and beats of each superbank.
     served: [u64; MOST_BANKS],
     write_backs: [u64; MOST_BANKS],
     wide_beats: [u64; MOST_BANKS / SUPERBANK as usize],
@@ -195,7 +195,7 @@ impl L1 {
         if amo == Amo::StoreConditional { 0 } else { old }
     }
 
-    /// A bank is granted to an AMO in this cycle. It writes back, or would if bytes of it were enabled.
+    /// A bank is granted to an AMO in this cycle. Later it is occupied by the write-back, even if no byte is enabled.
     pub fn commit(&mut self, now: Cycle, bank: u32) {
         self.write_back_before(now + 1);
         self.write_back.1 |= 1 << bank;
@@ -214,12 +214,12 @@ impl L1 {
         }
     }
 
-    /// A range, if all of it is inside.
+    /// The bytes of a range, or `None` if the range is not entirely within L1.
     pub fn range(&self, offset: u32, size: usize) -> Option<&[u8]> {
         self.words.as_flattened().get(offset as usize..)?.get(..size)
     }
 
-    /// Sets bytes to zero that do not cross the end of the memory; offsets wrap there.
+    /// Sets a range to zero. `offset` wraps at the end of the memory; the range must not cross the end.
     pub fn clear(&mut self, offset: u32, size: u32) {
         let bytes = self.words.as_flattened_mut();
         let at = offset as usize % bytes.len();

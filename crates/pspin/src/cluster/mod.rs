@@ -119,7 +119,7 @@ pub struct Cluster {
     remote: Remote,
     /// Text that cores print.
     stdout: Stdout,
-    /// When to tick, how far cores run ahead, and what is left out. It changes no result.
+    /// When to tick, how far cores run ahead, and which steps to skip. It changes no result.
     plan: TickPlan,
     trace: Tracer,
 }
@@ -269,7 +269,7 @@ impl Cluster {
             || self.scheduler.is_pressing(now, self.drivers.without_task != 0)
             || leaves <= now + 1;
         self.beats.plan(now, &mut self.plan);
-        // A feedback that waits for the end of a command or a transfer waits for a message or for `catch_up`. A
+        // If a feedback waits for the end of a command or a transfer, a message or `catch_up` reports that end. A
         // feedback that waits only for its time must not be missed.
         self.plan.leave_out(!soon && self.drivers.is_active && leaves == Cycle::MAX && refill == Cycle::MAX);
         if soon {

@@ -28,7 +28,7 @@ pub struct ClusterPorts {
 pub struct Links {
     /// Single accesses to addresses outside the cluster.
     pub pe: (Tx<PeRequest>, Rx<PeReply>),
-    /// Those of the DMA engine.
+    /// Bursts of the DMA engine.
     pub dma: DmaPorts,
     /// Lines that the instruction cache misses.
     pub lines: (Tx<LineRequest>, Rx<LineReply>),

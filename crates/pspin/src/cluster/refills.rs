@@ -14,8 +14,8 @@ pub const MISS_PATH: u32 = 4;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Miss {
     pub addr: u32,
-    /// Cycle in which the controller looks for the line, for the first time or again; `Cycle::MAX` while others have to
-    /// act.
+    /// Cycle in which the controller looks for the line, for the first time or again; `Cycle::MAX` while it waits for
+    /// another part.
     pub looks_at: Cycle,
 }
 

@@ -30,8 +30,8 @@ struct WriteWay {
 }
 
 impl WriteWay {
-    /// The cycles of the next write, which would request L1 in cycle `due` if nothing were on the way: it leaves the arbiter, it enters
-    /// the register, it can request L1.
+    /// The cycles in which the next write leaves the arbiter, enters the register, and can request L1. If no other write
+    /// were on the way, it would request L1 in cycle `due`.
     fn next(&self, due: Cycle) -> [Cycle; 3] {
         let comes = due.saturating_sub(DATA_WAY).max(self.arbitrated + 1);
         let arbitrated = comes.max(self.entered[1] + 1);

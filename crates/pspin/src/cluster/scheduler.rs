@@ -13,12 +13,12 @@ use kernel::trace::{Counter, Level, Tracer};
 use kernel::{Cycle, Rx};
 use std::collections::VecDeque;
 
-/// State of the self.
+/// State of the cluster scheduler.
 ///
 /// Timing:  a task is accepted in the cycle of its arrival if its packet has room, and its copy is requested in that
 ///          cycle. While the DMA engine does not take the copy, no other task is accepted. A task whose copy finished
 ///          in cycle c is assigned in c + 1. At most one task a cycle is accepted, and one assigned.
-/// Source:  PsPIN RTL a49fec8, `hw/src/pkt_scheduler/cluster_self.sv`.
+/// Source:  PsPIN RTL a49fec8, `hw/src/pkt_scheduler/cluster_scheduler.sv`.
 pub struct Scheduler {
     /// Tasks from the dispatcher.
     pub tasks: Rx<Task>,
@@ -70,7 +70,7 @@ impl Scheduler {
         &self.level
     }
 
-    /// Bytes for packets in L1, and those that packets had over time.
+    /// Size of the packet buffer in L1, in bytes, and its booked bytes over time.
     pub fn packet_room(&self) -> (u64, &Level) {
         (self.rings.bytes(), &self.booked)
     }

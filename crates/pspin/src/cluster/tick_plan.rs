@@ -90,7 +90,7 @@ impl TickPlan {
         self.cores_only_until = 0;
     }
 
-    /// Returns true if a cycle does nothing besides beats before its cores' turn: no step is known to have work.
+    /// Returns true if no step before the cores' turn has work in this cycle, except the movement of beats.
     pub fn is_calm(&self, now: Cycle, has_mail: bool) -> bool {
         self.cores_only_until > 0 && !has_mail && now < self.next_deadline
     }
@@ -112,7 +112,8 @@ impl TickPlan {
         }
     }
 
-    /// The same while only cores can act. One tick without effect costs less than to sleep.
+    /// The same while only cores can act. If a core is due in two cycles, the cluster ticks in the next cycle without
+    /// effect, because that costs less host time than to sleep.
     #[inline(always)]
     pub fn sleep_cores(&self, ready: &Ready, now: Cycle) -> Activity {
         match ready.is_due(now + 1) || ready.is_due(now + 2) {

@@ -152,9 +152,10 @@ fn a_full_unit_holds_back_its_commands() {
     );
 }
 
-/// Commands of cluster c are of tenant c, which has these weights, priorities, and most Gbit/s to the host: at 1 GHz 8 Gbit/s are a byte a
-/// cycle. Words are `cycle:core` with the unit (h host DMA, n a put) and the bytes. Units have one command at a time; a part of n bytes takes
-/// n / 64 cycles. The result is the cycle in which each part is at its unit, with its tenant, core and bytes, and then the responses.
+/// Commands of cluster c belong to tenant c. `terms` are each tenant's weight, priority, and limit to the host in
+/// Gbit/s; at 1 GHz, 8 Gbit/s are one byte a cycle. Words are `cycle:core` with the unit (h for host DMA, n for a put)
+/// and the bytes. A unit has one command at a time, and a part of n bytes takes n / 64 cycles. The result lists the
+/// cycle in which each part is at its unit, with its tenant, core and bytes, and the responses.
 fn check_tenants(io_schedule: IoSchedule, terms: [(u32, u8, u64); 2], clusters: [&str; 2], want: Expect) {
     let mut params = params();
     params.commands.in_flight_per_unit = 1;
@@ -229,8 +230,8 @@ impl Component for Server {
 
 #[test]
 fn a_command_of_high_priority_waits_for_one_fragment() {
-    // It is seen in cycle 14, while the first fragment is under way until 19: it is next, and the rest of the long
-    // command follows.
+    // The urgent command arrives in cycle 14, while the first fragment of the long command is under way until 19. It goes
+    // next, before the rest of the long command.
     check_tenants(
         IoSchedule::RoundRobin,
         [(1, 0, 0), (1, 1, 0)],

@@ -28,7 +28,8 @@ impl Usage {
         Usage { knows_waits, accounts: Vec::new() }
     }
 
-    /// A command or a part of one goes to its unit. With its first part, the cycles that it waited for this.
+    /// Counts a command, or a part of one, that goes to its unit. `waited` is the number of cycles that the command
+    /// waited; it is known only for the first part.
     pub fn count(&mut self, command: &Command, waited: Option<u64>) {
         let tenant = command.sender.tenant;
         let account = match self.accounts.iter().position(|account| account.tenant == tenant) {

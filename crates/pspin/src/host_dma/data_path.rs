@@ -18,7 +18,7 @@ pub(super) enum Register {
     Second,
 }
 
-/// A transfer's bytes from `addr` on at its destination, of which `left` are to come.
+/// A transfer with `left` pending bytes; the next byte goes to `addr` at the destination.
 struct PendingBytes {
     addr: u64,
     left: u32,
@@ -37,8 +37,8 @@ pub(super) struct Beat {
 /// Takes the beats of the source and forms those of the destination.
 ///
 /// Timing:  a beat that comes to the first register in cycle c can leave in c + 4: two registers, buffer, register. One beat a cycle.
-/// Order:   contents and room of a stage are those before the cycle. So a beat that cannot leave stops the source after a
-///          cycle for each stage, or later if the buffer has room.
+/// Order:   each stage sees the contents and the room from before the cycle. So if a beat cannot leave, the source stops
+///          after one cycle for each stage, or later if the buffer has room.
 /// Source:  PsPIN RTL a49fec8, `axi_dma_data_path.sv`; `pspin_soc_dma.sv`, `axi_demux.sv` with a cut at each port.
 #[derive(Default)]
 pub(super) struct DataPath {
@@ -109,7 +109,7 @@ impl DataPath {
         drained.is_some() || filled.is_some() || has_next
     }
 
-    /// The lanes of the next beat, if all its bytes are in the buffer and it may leave that.
+    /// The size and the lanes of the next beat, if all its bytes are in the buffer and the beat may leave the buffer.
     fn drain_lanes(&self) -> Option<(u32, u64)> {
         let part = self.drains.front().filter(|_| self.may_drain)?;
         let size = to_line_end(part.addr, part.left);

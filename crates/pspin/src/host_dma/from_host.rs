@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 /// Source: PsPIN RTL a49fec8, `spill_register.sv`; `mem_to_banks` in `axi_to_mem.sv`.
 const BEATS_TO_L1: u32 = 3;
 
-/// Reads bursts from the host, shifts bytes to where they lie in the memory's lines, and writes them a line a beat.
+/// Reads bursts from the host, shifts bytes to their positions in the memory's lines, and writes one line in each beat.
 #[derive(Default)]
 pub(super) struct FromHost {
     reads: VecDeque<PendingTransfer<u64>>,
@@ -119,7 +119,7 @@ impl FromHost {
 /// Source:  PsPIN RTL a49fec8, `axi_mux.sv`, i_w_fifo without FallThrough; `axi_to_mem.sv`.
 #[derive(Default)]
 struct Addresses {
-    /// Transfers, the first one as far as its addresses are not taken.
+    /// Transfers whose addresses are not all taken. The first one starts at its next address.
     bursts: VecDeque<PendingTransfer<u32>>,
     /// First cycle in which the next address may be at the multiplexer.
     from: Cycle,
@@ -134,7 +134,7 @@ struct Addresses {
 impl Addresses {
     /// The next address advances as far as it can.
     fn ask(&mut self, now: Cycle, nhi: &NhiMaster, remap: &mut Remap) -> Activity {
-        // The other channel is heard in every cycle in which it changes.
+        // Called even if no address waits, because the state of the other channel must be read when it changes.
         let passes = remap.passes();
         let Some(part) = self.bursts.front().filter(|_| !self.has_passed) else { return Activity::Idle };
         let from = part.start.max(self.from);

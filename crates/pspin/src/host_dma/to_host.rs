@@ -9,12 +9,12 @@ use blocks::pcie::Bytes;
 use kernel::{Activity, Cycle};
 use std::collections::VecDeque;
 
-/// Reads bursts, shifts bytes to where they lie in the host's lines, and writes them a line a beat.
+/// Reads bursts, shifts bytes to their positions in the host's lines, and writes one line in each beat.
 #[derive(Default)]
 pub(super) struct ToHost {
     /// Beats after the first of an unaligned burst go to addresses that are too low.
     lands_low: bool,
-    /// By how much those of the burst that is being written do; `None` before its first beat.
+    /// Number of bytes by which addresses of the current burst are too low; `None` until its first beat is sent.
     low: Option<u64>,
     reads: VecDeque<PendingTransfer<u32>>,
     /// Next address and bytes to come of each read burst that is not answered.

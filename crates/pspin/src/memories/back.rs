@@ -39,7 +39,8 @@ struct Beat {
 struct Way {
     /// Beats in the register behind the converter.
     register: VecDeque<Beat>,
-    /// The answer of the memory, or the converter's buffer for one answer. A longer path has more.
+    /// Beats in front of that register: the answer of the memory, or the converter's buffer for one answer. A longer path
+    /// holds more beats.
     answers: VecDeque<Beat>,
     /// The engine to which a beat left in the previous cycle.
     left: Option<usize>,
@@ -47,8 +48,9 @@ struct Way {
 
 /// The path back: converter, register, and the multiplexers, which have no register.
 ///
-/// Timing:  without a beat that is held, a beat arrives `interconnect.dma_reply_cycles` after its bank, in the RTL 4. A held
-///          beat stops all behind it, those of other clusters too. When the register and the converter's buffer are full, the converter requests no bank.
+/// Timing:  if no beat is held, a beat arrives `interconnect.dma_reply_cycles` after its bank, which is 4 in the RTL. A held beat
+///          stops all beats behind it, also those of other clusters. When the register and the converter's buffer are full, the
+///          converter requests no bank.
 /// Source:  PsPIN RTL a49fec8, `axi_to_mem.sv`, `stream_to_mem.sv` lines 66 to 70 (BufDepth is 1), `axi_demux.sv`, i_r_spill_reg, of
 ///          `axi_to_mem_banked_mp.sv`; `l2_xbar.sv`, `dma_noc.sv` (SpillR is 0).
 /// Differs: a path of less than 4 cycles has no registers, and no beat on it stops. Beats of handler memory are stopped
@@ -227,11 +229,12 @@ impl Memories {
 mod tests {
     use super::*;
 
-    /// A cycle, the beats that are late, and if the converter requests a bank.
+    /// A cycle, the beats that are late (cluster and expected cycle), and true if the converter requests a bank.
     type Change = (Cycle, Vec<(usize, Cycle)>, bool);
 
-    /// Four beats for cluster 0 and four for cluster 1 pass their banks from cycle 0 on, if the converter requests them. Cluster 0 holds two
-    /// beats as long as said. Returns the cycles in which something is late.
+    /// Four beats for cluster 0 and four for cluster 1 pass their banks from cycle 0 on, if the converter requests
+    /// them. Cluster 0 holds two beats in the cycles `held`. Returns the cycles in which beats are late or the
+    /// converter pauses.
     fn run(held: std::ops::Range<Cycle>) -> Vec<Change> {
         let mut back = Back::new(4);
         back.begin(0, 0, 4);
@@ -253,8 +256,8 @@ mod tests {
 
     #[test]
     fn a_held_beat_stops_those_of_other_clusters_and_then_the_converter() {
-        // In cycle 6 the beat of bank cycle 3 would leave; it is cluster 0's last. Two of cluster 1 are behind it. All arrive two
-        // cycles later, and the converter pauses twice.
+        // The last beat of cluster 0 passed its bank in cycle 3 and would leave in cycle 6. Two beats of cluster 1 are behind it.
+        // All three arrive two cycles later, and the converter pauses twice.
         let changes = run(6..8);
         assert_eq!(changes[0], (6, vec![(1, 9), (1, 8), (0, 7)], false));
         assert_eq!(changes[1], (7, vec![(1, 10), (1, 9), (0, 8)], false));

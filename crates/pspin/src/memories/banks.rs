@@ -7,7 +7,7 @@ use kernel::Cycle;
 /// Sides of a memory: each of two ports reads and writes.
 pub(super) const SIDES: usize = 4;
 
-/// The beats of a burst that have not passed, or are not known to have.
+/// The beats of a burst that have not passed, or are not known to have passed.
 #[derive(Clone, Copy)]
 struct Beats {
     /// The bank of the next beat, and the cycle in which it passes; the other beats follow, one a cycle.
@@ -94,8 +94,8 @@ impl Banks {
         self.singles[side] = Some(self.bank(addr));
     }
 
-    /// Nothing of a side requests its bank in this cycle: it is as if banks refused it. Returns the side, by bit, if a beat would have
-    /// done so, and if a single access would have.
+    /// Stops a side in this cycle, as if banks refused its requests. Returns two bit sets of sides: the first has this
+    /// side if a beat would have requested a bank, the second if a single access would have.
     pub(super) fn stop(&mut self, side: usize, now: Cycle) -> (u64, u64) {
         let single = self.singles[side].take().is_some();
         let beat = self.next_bank(side, now).is_some();
@@ -110,8 +110,9 @@ impl Banks {
         self.bursts[side].map_or(0, |beats| beats.end)
     }
 
-    /// Decides who passes in this cycle: the sides whose beat does not, and those whose single access does not, by bit. A beat
-    /// that does not passes a cycle later, and all behind it. A side requests one bank: a single access goes before a beat.
+    /// Decides which requests pass in this cycle. Returns two bit sets of sides: those whose beat does not pass, and those whose
+    /// single access does not. Such a beat, and all beats behind it, pass a cycle later. A side requests one bank: a single
+    /// access goes before a beat.
     pub(super) fn decide(&mut self, now: Cycle) -> (u64, u64) {
         let mut requests = [Request { side: 0, bank: 0, is_single: false }; SIDES];
         let (mut beats, mut singles) = (0, 0);
@@ -200,7 +201,7 @@ mod tests {
     /// A burst: its cycle, its side, its first bank and its number of beats. A side takes its bursts one after another.
     type Burst = (Cycle, usize, u32, u64);
 
-    /// For each side the bank that passes in each cycle, `-` where it is refused.
+    /// For each side and cycle, the bank of the beat that passes, or `-` if the bank refuses it.
     fn timeline(bursts: &[Burst], cycles: Cycle) -> [String; SIDES] {
         let mut banks = Banks::new(N_BANKS);
         let mut lines: [String; SIDES] = Default::default();

@@ -22,17 +22,17 @@ pub(super) struct Addresses {
     remapper: Remapper,
     /// Addresses of writes in the buffer.
     n_buffered: usize,
-    /// Those of writes in the register, of which the first may have passed the demultiplexer; it stays until its first beat requests a bank
-    /// for its bank.
+    /// Addresses of writes in the register. The first may have passed the demultiplexer; it stays until the first beat
+    /// of its burst requests a bank.
     n_writes: usize,
-    /// The last cycle in which an address left it; its place can be used two cycles later.
+    /// The last cycle in which an address left the register; its place can be used two cycles later.
     left_at: Option<Cycle>,
-    /// The address of an initiator that sends it with its data is counted.
+    /// True if the counts include the address of an initiator that sends addresses together with its data.
     is_announced: bool,
 }
 
 impl Addresses {
-    /// Which of the waiting addresses pass in this cycle, by direction.
+    /// Returns, for reads and for writes, true if the waiting address passes in this cycle.
     fn pass(&mut self, requests: [bool; 2], reads_have_room: bool, now: Cycle) -> [bool; 2] {
         let leaving = self.left_at.is_some_and(|at| at + 1 == now);
         let has_room = [reads_have_room, self.n_buffered < BUFFER];

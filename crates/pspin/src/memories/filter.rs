@@ -32,7 +32,7 @@ pub(super) struct Filter {
     depth: usize,
     /// Cycles from when a read passes the filter until its data are back: register, SRAM, register.
     read_cycles: u64,
-    /// Cycles from a load's passing the filter on the way back until its data leaves.
+    /// Cycles from when a load passes the filter on the way back until its data leaves.
     load_cycles: u64,
     /// Cycles from the data of an atomic operation until the filter takes the next one: the result's write and its response.
     amo_write_cycles: u64,
@@ -47,9 +47,9 @@ pub(super) struct Filter {
     passed_at: Option<Cycle>,
     /// The word of the last atomic operation.
     amo_word: u32,
-    /// First cycle in which it is over.
+    /// First cycle in which that operation is over.
     amo_over: Cycle,
-    /// When it passed, and cycles of all that are over.
+    /// Cycle in which that operation passed. `amo_cycles` counts the cycles of all operations that are over.
     amo_since: Cycle,
     pub(super) amo_cycles: u64,
 }
@@ -126,7 +126,7 @@ impl Filter {
         self.waiting.front().filter(|_| n < IN_SRAM).map(|(_, request)| request.addr)
     }
 
-    /// The read that requested its bank, which its bank serves.
+    /// Removes the read that requested its bank in this cycle: the bank serves it.
     pub(super) fn take(&mut self) -> (usize, PeRequest) {
         self.waiting.pop_front().expect("a read that requested")
     }

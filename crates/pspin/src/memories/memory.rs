@@ -26,14 +26,15 @@ pub(super) struct MemoryPortSide {
     pub(super) has_address: bool,
     /// The initiator of a write whose parts have not all arrived.
     pub(super) in_parts: Option<usize>,
-    /// Turns: among DMA engines by cluster, and between them and single accesses; or among initiators.
+    /// Turns. Near port: `dma` is the turn among DMA engines, `turn` that between DMA engines and single accesses. Far port:
+    /// `turn` is that among initiators.
     pub(super) dma: RoundRobinTree,
     pub(super) turn: RoundRobinTree,
 }
 
 impl MemoryPortSide {
-    /// True if the address of the next write has passed the demultiplexer, where all reads of the port are counted, too. The
-    /// one behind it is looked at when its first beat has requested its bank.
+    /// Returns true if the address of the next write has passed the demultiplexer, which stops while it counts too many reads of
+    /// the port. The address behind it has its turn when the first beat of this write has requested its bank.
     pub(super) fn address_passes(&mut self, is_requesting: bool, reads: &mut Reads, now: Cycle) -> bool {
         self.has_address |= is_requesting && reads.is_open(now);
         self.has_address
@@ -136,7 +137,7 @@ impl Memory {
         self.store.contains(addr.into())
     }
 
-    /// A range, if all of it is in this memory.
+    /// The bytes of a range, or `None` if the range is not entirely in this memory.
     pub(super) fn bytes(&self, addr: u32, size: u32) -> Option<&[u8]> {
         self.store.get(addr.into(), size).ok()
     }

@@ -40,14 +40,14 @@ pub struct MemoryPorts {
     pub pe: Vec<(Rx<PeRequest>, Tx<PeReply>)>,
     /// Bursts of the cluster DMA engines.
     pub dma: Vec<BurstPort>,
-    /// The path back to these engines: beats that an engine holds in front of it, whenever their number changes; and
-    /// the cycle of a beat that arrives one cycle later than its reply says.
+    /// The path back to these engines. Received: the number of beats that an engine holds in front of it, at each change.
+    /// Sent: the cycle of a beat that arrives one cycle later than its reply says.
     pub dma_back: Vec<(Rx<u32>, Tx<Cycle>)>,
     /// Bursts of the NIC-host interconnect.
     pub bursts: Vec<BurstPort>,
-    /// Addresses of the bursts of one initiator among them, which writes packet memory and sends them ahead of the data.
+    /// The initiator that writes packet memory and sends addresses ahead of data: its position in `bursts`, and its addresses.
     pub addresses: Option<(usize, Rx<WriteAddress>)>,
-    /// Position among them of the host's own, which alone reach program memory.
+    /// Position of the host in `bursts`. Only the host's bursts reach program memory.
     pub host: usize,
     /// Lines of the instruction caches.
     pub lines: Vec<(Rx<LineRequest>, Tx<LineReply>)>,
@@ -116,11 +116,11 @@ const WRITE: usize = 1;
 const HANDLER: usize = 0;
 const PACKET: usize = 1;
 
-/// In [`Memories::requested`], somewhere that is neither memory.
+/// Bit of [`Memories::requested`] for an address in neither memory.
 const ELSEWHERE: u32 = 1 << 2;
 
-/// Banks of handler memory, as far as beats of 64 bytes distinguish them: 32 of 64 bits. Source: PsPIN RTL a49fec8,
-/// `pspin_cfg_pkg.sv`, `L2_HND_N_PAR_CUTS` and `L2_HND_CUT_DW`.
+/// Banks of handler memory, 64 bytes wide: a beat uses eight of the 32 banks of 64 bits together. Source: PsPIN RTL
+/// a49fec8, `pspin_cfg_pkg.sv`, `L2_HND_N_PAR_CUTS` and `L2_HND_CUT_DW`.
 const HANDLER_BANKS: u32 = 4;
 /// Banks of packet memory, 64 bytes wide. Source: the same, `L2_PKT_N_PAR_CUTS`.
 const PACKET_BANKS: u32 = 32;
@@ -139,8 +139,8 @@ pub struct Memories {
     ports: MemoryPorts,
     /// The next bursts in this cycle, for each port.
     fronts: [Fronts; 2],
-    /// For each cluster, when the places that its DMA engine's reads hold become free, with the memory that is read, and how many
-    /// there are.
+    /// For each cluster, the places that reads of its DMA engine hold: the cycle in which each becomes free, and the
+    /// memory that is read. An engine has `max_dma_reads` places.
     dma_reads: Vec<VecDeque<(Cycle, usize)>>,
     max_dma_reads: usize,
     dma_turn: DmaTurn,
@@ -158,7 +158,7 @@ pub struct Memories {
 }
 
 impl Memories {
-    /// Memories with the given parts of handler memory and the bytes of program memory, all of them.
+    /// Creates the memories. `handler_image` has parts of handler memory, `program` has all bytes of program memory.
     pub fn new(params: &PspinParams, handler_image: &[(u32, Vec<u8>)], program: Vec<u8>, ports: MemoryPorts) -> Self {
         let timing = Timing::new(params);
         let mut memories = [
@@ -188,7 +188,7 @@ impl Memories {
         }
     }
 
-    /// A range of handler, packet or program memory, if all of it is in one.
+    /// The bytes of a range, or `None` unless the range is entirely in handler, packet or program memory.
     pub fn bytes(&self, addr: u32, size: u32) -> Option<&[u8]> {
         self.memories.iter().find_map(|memory| memory.bytes(addr, size)).or_else(|| self.program.range(addr, size))
     }
@@ -428,7 +428,7 @@ impl Component for Memories {
             let is_due = self.memories[memory].next_event(now).is_some_and(|at| at <= now + 1);
             if is_due || share_turns || requested & 1 << memory != 0 {
                 self.serve(memory, now);
-                // A requester that the one served may request the other.
+                // A requester that this memory has served may now request the other memory.
                 requested = self.requested(now);
             }
         }

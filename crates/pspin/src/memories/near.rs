@@ -21,8 +21,8 @@ fn is_read(op: PeOp) -> bool {
     !matches!(op, PeOp::Store { .. } | PeOp::Amo { amo: Amo::StoreConditional, .. })
 }
 
-/// Whose turn it is among the reads of the clusters' DMA engines, to either memory. The engine whose turn it is delays
-/// all others until it passes. Source: PsPIN RTL a49fec8, `dma_noc.sv`, `axi_mux.sv`.
+/// The turn among the reads of the clusters' DMA engines, to either memory. The engine whose turn it is delays all others
+/// until its read passes. Source: PsPIN RTL a49fec8, `dma_noc.sv`, `axi_mux.sv`.
 #[derive(Default)]
 pub(super) struct DmaTurn {
     turn: LockingTree,
@@ -91,7 +91,8 @@ impl Memories {
         }
     }
 
-    /// Bursts come to this port, and single accesses request their banks. These, by side, with the requests for the side.
+    /// Bursts come to this port, and single accesses request their banks. For each side with a single access, returns
+    /// the requests for the side.
     pub(super) fn take_near(&mut self, memory: usize, now: Cycle) -> [Option<u64>; 2] {
         let mut singles = [None; 2];
         for side in [WRITE, READ] {
@@ -168,7 +169,7 @@ impl Memories {
         }
     }
 
-    /// Reads of packet memory go on their way; whether a single access requests its bank.
+    /// Moves reads of packet memory on their way. Returns true if a single access requests its bank.
     fn take_near_reads(&mut self, now: Cycle) -> bool {
         let at = position(NEAR, READ);
         let mut dma = self.burst_candidates(NEAR, PACKET, READ);
@@ -210,7 +211,7 @@ impl Memories {
         true
     }
 
-    /// Single accesses that their banks have not refused pass.
+    /// Performs the single accesses that no bank has refused.
     pub(super) fn pass_singles(&mut self, memory: usize, singles: [Option<u64>; 2], refused: u64, now: Cycle) {
         for side in [WRITE, READ] {
             let at = position(NEAR, side);
@@ -262,8 +263,8 @@ impl Memories {
         clusters
     }
 
-    /// Clusters whose DMA engine has bursts of this direction under way to the other memory: its answers come in the order of
-    /// its bursts, so that those to this one wait. Source: `axi_demux.sv`, of `l2_xbar.sv`.
+    /// Clusters whose DMA engine has bursts of this direction under way to the other memory. Answers come in the order of the
+    /// engine's bursts, so its bursts to this memory wait. Source: `axi_demux.sv`, of `l2_xbar.sv`.
     fn clusters_elsewhere(&self, memory: usize, side: usize, now: Cycle) -> u64 {
         let other = HANDLER + PACKET - memory;
         let MemoryPortSide { coming, writing, .. } = &self.memories[other].sides[position(NEAR, side)];
@@ -321,7 +322,7 @@ impl Memories {
         }
     }
 
-    /// These bytes were written; a word is identified by its first byte.
+    /// Removes the reservations of words whose first byte is in the `written` range.
     pub(super) fn forget_reservations(&mut self, written: Range<u32>) {
         if self.has_reservations {
             self.reservations.iter_mut().for_each(|held| *held = held.filter(|word| !written.contains(word)));

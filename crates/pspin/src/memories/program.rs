@@ -20,9 +20,9 @@ const WAITING_LINES: usize = 16;
 
 /// The bytes, and the user of the port.
 ///
-/// Timing: a request for a line comes in each cycle, of the clusters in turn; lines are read in that order, each in two cycles.
-///         A burst of the host takes a cycle a word; host and lines take turns word by word and line by line. A burst
-///         takes effect as a whole, with its last word.
+/// Timing: the port takes one request for a line in each cycle, from the clusters in turn. It reads lines in that
+///         order, each in two cycles. A burst of the host takes a cycle a word; host and lines take turns word by word
+///         and line by line. A burst takes effect as a whole, with its last word.
 /// Source: PsPIN RTL a49fec8, `hw/src/memories/prog_mem.sv`, `axi_to_mem.sv`.
 pub(super) struct ProgramMemory {
     bytes: Vec<u8>,
@@ -31,7 +31,7 @@ pub(super) struct ProgramMemory {
     free: Cycle,
     lines: VecDeque<(usize, LineRequest)>,
     line_turn: RoundRobinTree,
-    /// Whose turn it is: lines or the host.
+    /// The turn between lines and the host.
     turn: RoundRobinTree,
     /// Words of the host's burst that are done.
     words: u32,
@@ -58,7 +58,7 @@ impl ProgramMemory {
         (addr.wrapping_sub(PROGRAM_BASE) as usize) < self.bytes.len()
     }
 
-    /// A range, if all of it is inside.
+    /// The bytes of a range, or `None` if the range is not entirely in program memory.
     pub(super) fn range(&self, addr: u32, size: u32) -> Option<&[u8]> {
         self.bytes.get(addr.checked_sub(PROGRAM_BASE)? as usize..)?.get(..size as usize)
     }

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 const REGISTER: usize = 2;
 /// Identities behind the remapper. Source: the same, `l2_xbar.sv`, `nhi_xbar.sv`, AxiSlvPortMaxUniqIds.
 const IDENTITIES: usize = 8;
-/// Reads of even identities, and of odd ones, at which the demultiplexer is full. Source: the same,
+/// Number of reads with even identities, or with odd ones, at which the demultiplexer is full. Source: the same,
 /// `axi_to_mem_banked_mp.sv`, AxiLookBits and MaxTrans; `axi_demux.sv`, a counter of two bits.
 const FULL: u32 = 3;
 /// Cycles from a read's last beat in the bank until the demultiplexer stops counting the read: one in the memory, one in
@@ -35,7 +35,7 @@ pub(super) enum Requester {
     Beat,
 }
 
-/// The converter of reads: what it shows to the banks in a cycle.
+/// The converter of reads: it chooses the read that requests a bank in each cycle.
 ///
 /// Order:   single accesses before beats. A read that its bank refused is repeated before all others. In the first cycle
 ///          in which it is repeated, the converter chooses the next read, which keeps its place even if a single access arrives.
@@ -88,12 +88,12 @@ struct Named {
 #[derive(Default)]
 pub(super) struct Reads {
     register: VecDeque<Named>,
-    /// The last cycle in which a read left the register, whose place can be used in the cycle behind the next.
+    /// The last cycle in which a read left the register; its place can be used two cycles later.
     left_at: Option<Cycle>,
     bursts: VecDeque<Named>,
     singles: VecDeque<Named>,
     converter: Converter,
-    /// Whose turn it is at the multiplexer, and the identity of the read that it shows.
+    /// The turn at the multiplexer, and the identity of the read that the multiplexer shows.
     pub(super) turn: LockingTree,
     shown: Option<usize>,
     /// Owner of each identity, and its number of reads.
@@ -102,7 +102,7 @@ pub(super) struct Reads {
     counts: [u32; 2],
     /// A cycle, and true if the demultiplexer is open in it.
     open: (Cycle, bool),
-    /// The last beats of reads that are counted, and of those whose identity is in use, with their identities.
+    /// The cycle of the last beat, and the identity: of each read that is counted, and of each read whose identity is in use.
     counted: VecDeque<(Cycle, usize)>,
     named: VecDeque<(Cycle, usize)>,
 }
@@ -136,8 +136,8 @@ impl Reads {
         self.register.len() + usize::from(leaving) < REGISTER
     }
 
-    /// The multiplexer shows a read to the remapper, which gives it an identity as soon as it has one. Returns true if it passes in
-    /// this cycle; else the multiplexer shows it in the next one, too.
+    /// The multiplexer shows a read to the remapper, which gives it an identity as soon as one is free. Returns true if the read
+    /// passes in this cycle; otherwise the multiplexer shows it again in the next cycle.
     pub(super) fn show(&mut self, who: usize, now: Cycle) -> bool {
         if self.shown.is_none() {
             self.shown = self.name(who, now);
@@ -161,8 +161,8 @@ impl Reads {
         self.register.push_back(Named { read, identity });
     }
 
-    /// Returns true if the demultiplexer lets addresses pass in this cycle, one of a read and one of a write: its counts of the cycle
-    /// before decide.
+    /// Returns true if the demultiplexer lets addresses pass in this cycle: one of a read and one of a write. Its counts from
+    /// before this cycle decide.
     pub(super) fn is_open(&mut self, now: Cycle) -> bool {
         if self.open.0 != now {
             self.settle(now);
@@ -248,8 +248,9 @@ impl Reads {
 mod tests {
     use super::*;
 
-    /// The read that requests in each cycle (`s` a single access, `b` a beat, upper case: refused), of a long burst and single accesses that come
-    /// in these cycles, if the bank refuses in these.
+    /// The kind of read that requests in each cycle: `s` for a single access, `b` for a beat, upper case if it is
+    /// refused. There is a long burst, a single access arrives in each cycle of `singles`, and the bank refuses in the
+    /// cycles `refused`.
     fn order(singles: &[Cycle], refused: &[Cycle]) -> String {
         let (mut converter, mut n_singles, mut n_beats) = (Converter::default(), 0, 100);
         let mut order = String::new();

@@ -4,8 +4,8 @@ use super::{READ, WRITE};
 
 /// Addresses that a remapper shows to the part behind it.
 ///
-/// Order:   while an address of one direction waits for room, no new address of the other direction passes. The address of an
-///          atomic operation passes without one of a read, and then a waiting read goes first.
+/// Order:   while an address of one direction waits for room, no new address of the other direction passes. In a cycle in which
+///          the address of an atomic operation passes, no read passes; a waiting read then goes before the next atomic operation.
 /// Source:  PsPIN RTL a49fec8, `axi_id_remap.sv`, HoldAR, HoldAW and ar_must_pass_q; `nhi_xbar.sv`, i_pkt_iw_converter and
 ///          i_hnd_iw_converter; `pe_noc.sv`, i_iw_converter_l2.
 #[derive(Default)]
@@ -17,7 +17,8 @@ pub(super) struct Remapper {
 }
 
 impl Remapper {
-    /// Which of the waiting addresses pass in this cycle, by direction. `is_atomic`: the write is of an atomic operation.
+    /// Returns, for reads and for writes, true if the waiting address passes in this cycle. `is_atomic` is true if the
+    /// write is part of an atomic operation.
     pub(super) fn pass(&mut self, mut requests: [bool; 2], is_atomic: bool, has_room: [bool; 2]) -> [bool; 2] {
         if is_atomic && requests[WRITE] && !self.is_holding() {
             if self.read_is_next {

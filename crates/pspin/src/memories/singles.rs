@@ -22,7 +22,7 @@ const WRITE_BEHIND: u64 = 1;
 /// `axi_mux.sv`, `spill_register.sv`.
 const GRANTED: usize = 2;
 
-/// An answer, ordered by when it passes, reads before writes, and then by when it was made.
+/// An answer. Answers are sorted by the cycle in which they pass, then reads before writes, then by age.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct LateReply {
     at: Cycle,
@@ -35,10 +35,10 @@ struct LateReply {
 
 /// The accesses, and the index of the next one.
 ///
-/// Timing: one read a cycle and a write in [`WRITE_INTERVAL`], of all clusters in turn, each cluster's in order. The arbiter
-///         grants up to [`GRANTED`] accesses before the converter takes them. The converter holds reads as [`Upsizer`] says, and one
-///         write. A cluster takes one answer a cycle, those to reads first. An AMO on another cluster's L1 has both
-///         answers, at least a cycle apart.
+/// Timing: one read in each cycle, and one write in [`WRITE_INTERVAL`] cycles. Clusters take turns; accesses of a
+///         cluster stay in order. The arbiter grants up to [`GRANTED`] accesses before the converter takes them. The
+///         converter holds one write, and reads as [`Upsizer`] describes. A cluster takes one answer a cycle, answers
+///         to reads first. An AMO on another cluster's L1 has both answers, at least a cycle apart.
 /// Source: PsPIN RTL a49fec8, `pe_noc.sv`, `axi_mux.sv`, `axi_dw_upsizer.sv`, `per2axi_res_channel.sv`.
 pub(super) struct Singles {
     /// Waiting accesses, by side and cluster.
@@ -49,7 +49,7 @@ pub(super) struct Singles {
     /// Accesses that the arbiter has granted and the converter has not taken, with their clusters.
     granted: [VecDeque<(usize, PeRequest)>; 2],
     remapper: Remapper,
-    /// When the converter last took one.
+    /// The last cycle in which the converter took an access, by side.
     taken_at: [Option<Cycle>; 2],
     /// Reads in the converter.
     reads: Upsizer,
@@ -115,7 +115,7 @@ impl Singles {
         for side in [READ, WRITE] {
             let waiting = &mut self.waiting[side];
             let requests = requests(waiting.len(), |cluster| !waiting[cluster].is_empty());
-            // The register does not accept an access in the cycle in which a full one gives one away.
+            // A full register does not accept an access in the cycle in which one leaves it.
             let was_there = usize::from(now > 0 && self.taken_at[side] == Some(now - 1));
             let granted = &mut self.granted[side];
             if requests != 0
@@ -182,8 +182,9 @@ impl Singles {
         self.push_reply(at, is_write, cluster, Some((reply.core, reply.value)));
     }
 
-    /// The answer to an AMO of another cluster's L1 leaves at a cycle, if nothing comes in between. Its old value and the answer to its
-    /// write come together; the second is taken after the first, in a cycle in which no read is answered.
+    /// The answer to an AMO on another cluster's L1 leaves at a cycle, unless other answers delay it. The old value and
+    /// the answer to the write arrive together. The answer to the write is taken second, in a cycle in which no read is
+    /// answered.
     pub(super) fn reply_to_amo(&mut self, at: Cycle, cluster: usize, reply: PeReply) {
         self.push_reply(at.saturating_sub(1), false, cluster, None);
         self.reply_at(at, true, cluster, reply);
@@ -194,7 +195,7 @@ impl Singles {
         self.replies.push(Reverse(LateReply { at, is_write, number: self.n_replies, cluster, reply }));
     }
 
-    /// Hands every answer that is due to `send`, with its cluster, one for each cluster; the others are due next.
+    /// Passes one due answer of each cluster to `send`. Further answers of a cluster are due in the next cycle.
     pub(super) fn send_replies(&mut self, now: Cycle, send: impl Fn(usize, PeReply)) {
         match self.filter.back(now) {
             Some((at, cluster, reply, false)) => self.answer_read(at, cluster, reply),

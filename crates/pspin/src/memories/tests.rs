@@ -56,8 +56,9 @@ fn conditional(core_1: &[(u32, PeOp)], host: &[(u32, usize)]) -> u32 {
     log.lines().rfind(|line| line.contains("core 0")).and_then(bytes_of).expect("core 0 is answered")
 }
 
-/// Answers of packet memory to reads of the clusters' DMA engines in turn, to loads of a cluster's cores, and to an initiator each of reads and of
-/// writes at the other port: all with their cycle, address and size.
+/// Answers of packet memory to four streams: `dma` are reads of the clusters' DMA engines in turn, `loads` are loads of
+/// a cluster's cores, `reads` and `writes` are bursts of two initiators at the other port. Each access has its cycle
+/// and address, each burst also its size.
 fn check(
     dma: &[(Cycle, u32, u32)],
     loads: &[(Cycle, u32)],
@@ -380,7 +381,7 @@ fn check_arrivals(reads: &[(Cycle, usize, u32, u32)], loads: &[(Cycle, u32)], wa
     want.assert_eq(&reads.iter().zip(&answered).map(line).chain(loads).collect::<String>());
 }
 
-/// Beats of packet memory take the turns that are theirs: every second one, and the first one at once.
+/// While both memories have beats, each memory has every second turn. The first beat of the second memory does not wait.
 #[test]
 fn reads_of_both_memories_share_one_way_back() {
     check_arrivals(

@@ -3,7 +3,7 @@
 use super::*;
 
 impl MpqEngine {
-    /// Returns the queue that can time out next, and the first cycle in which it has.
+    /// Returns the queue that can time out next, and the first cycle in which it has timed out.
     fn oldest(&self) -> Option<(usize, Cycle)> {
         let q = self.lru.candidate()?;
         let queue = &self.queues[q];

@@ -109,7 +109,8 @@ impl Shares {
             return index;
         }
         let new = Account { tenant, weight: 1, queued: 0, in_flight: 0, used: 0, active: 0, since: self.now };
-        // Each queue has one account, and this queue has none, so an idle one is left if there are as many as queues.
+        // A queue uses at most one account, and this queue uses none yet. So if there are as many accounts as queues, at
+        // least one account is idle.
         let idle = self.accounts.iter().position(|account| !account.is_active());
         match idle.filter(|_| self.accounts.len() >= self.of.len()) {
             Some(index) => {

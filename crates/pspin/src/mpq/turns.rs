@@ -51,7 +51,7 @@ pub enum Choice {
 ///           [`WideTree`]. With round robin a choice is made when the output is occupied, as in the RTL; with the others
 ///           when it is free.
 /// Source:   PsPIN RTL a49fec8, `mpq_engine.sv`, for one tenant: `rr_arb_tree.sv` with `LockIn = 1`. Turns of tenants
-///           are assumed: the simplest rule under which no tenant waits for the number of another's messages.
+///           are assumed: the simplest rule under which a tenant's wait does not grow with another's number of messages.
 ///           Khalilov et al., *OSMOSIS*, USENIX ATC 2024, find that PsPIN shares cores by queues, and share them by
 ///           tenant; the other rules are theirs.
 /// Differs:  OSMOSIS's code serves a queue with priority p for p + 2 tasks in a row; here a tenant with weight w has w.
@@ -157,7 +157,8 @@ impl Turns {
         let n_queues = self.party_of.len();
         let tenant =
             Tenant { number: owner.tenant, weight: owner.weight.0, priority: owner.priority, ..Tenant::default() };
-        // There are as many parties as queues at most; this queue has none, so one is free.
+        // A queue uses at most one place, and this queue uses none yet. So if there are as many places as queues, at least
+        // one place is free.
         let left =
             if self.tenants.len() < n_queues { None } else { self.tenants.iter().position(|tenant| !tenant.waits) };
         match left {

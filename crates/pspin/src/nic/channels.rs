@@ -105,8 +105,8 @@ fn l1_ports(
     l1s.iter_mut().enumerate().map(|(i, ends)| link(b, format!("{name}_l1[{i}]"), room, latencies, ends)).collect()
 }
 
-/// The inbound engine's end of it, which writes packets to L2. The multiplexer passes data behind their address; the request for a packet
-/// leaves with the response.
+/// Connects the inbound engine, which writes packets to L2, to the NIC-host interconnect. Also returns its channel for
+/// addresses. The multiplexer passes data after their address. The request for a packet leaves with the response.
 pub fn writer(
     b: &mut SystemBuilder,
     map: NhiMap,

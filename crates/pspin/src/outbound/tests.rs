@@ -73,7 +73,7 @@ fn set_changed(
     set_all(bench, 0, change, RtlMistakes::default(), script, egress);
 }
 
-/// The packets that leave, byte by byte; those of memory are the low bytes of their addresses.
+/// The bytes of the packets that leave. Each byte of memory is the low byte of its address.
 fn sent(mistakes: RtlMistakes, script: &[Send]) -> Vec<Vec<u8>> {
     let packets = Rc::new(RefCell::new(Vec::new()));
     bench(1_000, |bench| {
@@ -110,8 +110,8 @@ fn an_engine_with_registers_reads_and_answers_later() {
     expect!["13 20 33 40"].assert_eq(&run(2, 3));
 }
 
-/// Cycle in which each packet leaves, with the position of its command in the script, and the memory reads if
-/// `fragment_bytes` divides them.
+/// The cycle in which each packet leaves, with the position of its command in the script. Reads of memory are cut at
+/// multiples of `fragment_bytes`.
 fn leave(fragment_bytes: u32, script: &[Send]) -> String {
     let leaves = Rc::new(RefCell::new(String::new()));
     bench(1_000, |bench| {

@@ -17,14 +17,16 @@ pub struct SharingParams {
     pub turns: bool,
     /// The tenant that sends the next task to the clusters; rules with weights need `turns`.
     pub schedule: Schedule,
-    /// Largest part of a transfer with the host, or of a cluster's DMA, before other cores have their turn: up to the next
-    /// multiple in NIC memory, or of the source. Needs `isolation.check_transfers` if it is not 4096.
+    /// Largest part of a transfer, in bytes, before other cores have their turn. Parts end at multiples of this number: in NIC
+    /// memory for transfers with the host, in the source for transfers of a cluster's DMA. Needs `isolation.check_transfers`
+    /// if it is not 4096.
     pub fragment_bytes: u32,
     /// The order in which commands reach the units that execute them: off-cluster DMA, NIC outbound engine, HostDirect. Tenants with
     /// `io` need a rule other than `in_order`.
     pub io_schedule: IoSchedule,
-    /// The order in which a cluster's DMA takes the transfers of its cores. With `in_order`, cores take turns; unless `io_schedule` is
-    /// `in_order` too, those of tenants with the highest priority among those below their limits do.
+    /// The order in which a cluster's DMA takes the transfers of its cores. With `in_order`, cores take turns. If
+    /// `io_schedule` is not `in_order`, cores of tenants at their limits wait, and the tenants with the highest
+    /// priority go first.
     pub cluster_dma_schedule: IoSchedule,
     /// Largest read that the NIC outbound engine makes for a packet before other packets have their turn. A read also ends at each multiple of
     /// this in NIC memory. With 4096, packets are read one after the other.

@@ -29,11 +29,11 @@ pub struct Tenant {
     pub waits: bool,
     /// It has packets in queues, commands or transfers, whether or not something may start now.
     pub is_queued: bool,
-    /// Bytes of what would start next: the packet of a task, or a part of a command or transfer. Valid while it waits.
+    /// Bytes of the packet, or of the part of a command or transfer, that would start next. Valid while it waits.
     pub bytes: u32,
     /// Its tasks or parts that were started and have not ended.
     pub in_service: u32,
-    /// Its use so far: of tasks, the sum over all cycles of tasks in service; otherwise bytes.
+    /// Its use so far. For tasks: the number of tasks in service, summed over all cycles. Otherwise: bytes.
     pub used: u64,
     /// Tasks: cycles in which it had packets or tasks. Otherwise 0.
     pub active_cycles: u64,
@@ -77,8 +77,8 @@ pub trait TenantPolicy {
 /// the DMA engine of each cluster.
 pub const PARTS: [&str; 5] = ["tasks", "host_direct", "nic_send", "host_dma", "cluster_dma"];
 
-/// The user's own policies, which replace the card's rules, by the positions in [`PARTS`]. Each part has one or none, and the
-/// clusters' DMA engines one each or none.
+/// The user's own policies, which replace the card's rules, by the positions in [`PARTS`]. A part has one policy or none;
+/// `cluster_dma` has one for each cluster or none.
 #[derive(Default)]
 pub struct Policies(pub [Vec<Box<dyn TenantPolicy>>; PARTS.len()]);
 

@@ -95,7 +95,7 @@ impl TenantTable {
         (tenant.is_queued, tenant.in_service) = (is_queued, tenant.in_service + 1);
     }
 
-    /// Counts a part that starts for the tenant's use and limit.
+    /// Adds a part that starts to the tenant's use, and spends it from the tenant's limit.
     pub fn count(&mut self, now: Cycle, place: usize, bytes: u32) {
         self.tenants[place].used += u64::from(bytes);
         if let Some(limit) = &mut self.limits[place] {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adds 2 to a word that holds 5, in the own L1, in the next cluster's L1 and in L2 handler memory, and writes to host memory
- * what each AMO returned, and behind these three words the sum of what the words hold then.
+ * AMOs add 2 to a word that holds 5, in the own L1, in the next cluster's L1 and in L2 handler memory. Then the handler
+ * writes four words to host memory: the value that each AMO returned, and the sum of the new values of the three words.
  */
 #include "place.h"
     HANDLER(amo_values_ph)

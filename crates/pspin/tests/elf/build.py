@@ -65,7 +65,7 @@ def without_debug(elf: bytes) -> bytes:
 
 
 def remaining(symbols: bytes, kept: list[int]) -> tuple[bytes, int]:
-    """Symbols of the sections that are kept, with their new section numbers, and how many of them are local.
+    """Return the symbols of the sections that are kept, with new section numbers, and the number of local symbols.
 
     Symbols of debug sections depend on the paths of the sources.
     """
@@ -98,7 +98,7 @@ def measured(folder: Path) -> Iterator[tuple[Path, bytes]]:
 
 
 def programs() -> Iterator[tuple[Path, bytes]]:
-    """Build every program: where it is committed, and its ELF file."""
+    """Build every program and yield its committed path and its ELF file."""
     with tempfile.TemporaryDirectory() as folder:
         yield from measured(Path(folder))
         for source in sorted(source for known in FOLDERS for source in known.glob("*.[cS]")):

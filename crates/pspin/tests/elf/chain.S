@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Header, payload and completion handlers that only return; the last two in one line, as a cold payload handler and a warm
- * completion handler were measured. */
+/* Header, payload and completion handlers that only return. The last two are in one fetch line, because a cold payload
+ * handler and a warm completion handler were measured. */
 #include "place.h"
     HANDLER(chain_hh)
     ret

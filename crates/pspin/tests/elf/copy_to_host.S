@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies a packet, as long as its IP header says, from L1 to the start of the context's host memory. */
+/* Copies a packet from L1 to the start of the context's host memory. The IP header gives its length. */
 #include "place.h"
     HANDLER(copy_to_host_ph)
     lw      a4, ARGS_TASK(a0)

@@ -2,9 +2,9 @@
 /*
  * One instruction pattern in each section; a section begins with `ori x0, x0, N`.
  *
- * Instructions are not compressed, and a section begins with a line where nothing else is said, so that the sequence
- * alone decides the offsets. Addresses are in registers before the sections start; what was address arithmetic in the
- * programs measured is a nop here.
+ * Instructions are not compressed. Unless noted otherwise, a section begins at the start of a fetch line, so that the
+ * sequence alone decides the offsets. Addresses are in registers before the sections start; nops replace the address
+ * arithmetic of the measured programs.
  */
 #include "place.h"
     .option norvc

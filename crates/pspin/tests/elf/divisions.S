@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Divisions by 1 that decode repeats: behind a taken branch, whose target straddles two fetch lines, and before a line that is
- * missing at first. Then one that straddles two lines, and a jump behind it to a line that is missing at first.
+ * Divisions by 1 that decode repeats: one behind a taken branch whose target straddles two fetch lines, and one before a
+ * line that is missing at first. Then a division that straddles two lines, followed by a jump to a line that is missing
+ * at first.
  */
 #include "place.h"
     HANDLER(divisions_ph)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Moves the packet's first 64 bytes by every way there is, and waits for each: to handler memory by the cluster DMA, to
+ * Moves the packet's first 64 bytes in every possible way, and waits for each: to handler memory by the cluster DMA, to
  * host memory from there and from L1, to the network from L2; then marks them in L1.
  */
 #include "place.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A store through a null pointer, which no handler may do and no memory answers. */
+/* A store through a null pointer. No handler may access address 0, and no memory answers there. */
 #include "place.h"
     HANDLER(null_store_ph)
     sw      zero, 0(zero)

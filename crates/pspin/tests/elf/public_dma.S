@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies the packet to handler memory and sends it from there to the network. The first core of an even
- * cluster has that done by its cluster's DMA through the public registers, the second through those of the next cluster,
- * and all others by their own.
+ * Copies the packet to handler memory and sends it from there to the network. In even clusters, the first core launches
+ * the copy through the public DMA registers of its cluster, and the second core through those of the next cluster. All
+ * other cores use their own DMA registers.
  */
 #include "place.h"
     HANDLER(public_dma_ph)

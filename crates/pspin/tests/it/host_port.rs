@@ -33,7 +33,7 @@ fn what_the_host_writes_it_reads_back_while_packets_flow() {
         assert!(done[0].cycle > 1500);
         assert_eq!(done[10].result.as_deref(), Ok(&bytes[..]));
     });
-    // Packets and their bytes are the same as without it.
+    // Packets and their bytes are the same as without accesses of the host.
     let alone = run(load);
     assert_eq!(seen.done.len(), 64);
     assert!(seen.sent.iter().map(|sent| &sent.bytes).eq(alone.sent.iter().map(|sent| &sent.bytes)));

@@ -1,4 +1,4 @@
-//! One program for all tests of the crate from outside: each would compile and link the whole card again.
+//! All integration tests of the crate are one program, because each program would link the whole card again.
 
 mod fidelity;
 mod host_port;

@@ -35,8 +35,8 @@ fn peripherals_of_cluster_0_are_the_own_ones() {
     assert_eq!(words, [vec![1, 3], vec![1, 1]]);
 }
 
-/// Cycles from the last store through a null pointer leaving decode to the first instruction of its trap handler. One
-/// message whose packets are processed one after the other, all on core 0.
+/// Measures the cycles from the last store through a null pointer, when it leaves decode, to the first instruction of its
+/// trap handler. The load is one message. Core 0 processes all its packets, one after the other.
 #[test]
 fn an_access_that_is_refused_happens_and_the_trap_waits_for_it() {
     let seen = [true, false].map(|makes_mistakes| run(Load { makes_mistakes, ..Load::new("null_store", 3, 64, 1000) }));

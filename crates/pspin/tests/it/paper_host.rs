@@ -6,8 +6,8 @@ use expect_test::expect;
 use kernel::{Mode, Outcome};
 use std::collections::BTreeMap;
 
-/// From the grant of a command's issue to that of the wait behind it, in the second run of the program, so that the
-/// translation is cached.
+/// Cycles from the grant of a command's issue to the grant of the wait that follows it. They are those of the program's
+/// second run, in which the translation is cached.
 fn commands(load: Load) -> [u64; 4] {
     let seen = run(load);
     assert_eq!(seen.outcome, Outcome::Quiet);
@@ -68,7 +68,7 @@ fn a_copy_of_a_packet_has_this_way() {
         let lines = seen.events.iter().filter(of).filter(|event| (start..start + 2000).contains(&event.0));
         lines.map(|event| format!("{:<4} {}\n", event.0 - start, event.2)).collect::<String>()
     };
-    // The first walks the page tables.
+    // The first command walks the page tables.
     expect![[r#"
         71   command_issued
         333  command_done

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mixes of commands, ten of 1024 bytes each, on the core's own part of the scratchpad; each waited for, or only the last feedback. */
+/*
+ * Mixes of commands on the core's own part of the scratchpad, most with ten commands of 1024 bytes. A handler waits for
+ * each of its commands, or for none of them; then only its feedback waits.
+ */
 #include "handlers.h"
 
 /* The part of the scratchpad: 4 KiB from its start, 2 KiB a core. */

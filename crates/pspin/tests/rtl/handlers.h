@@ -66,7 +66,7 @@
     sw      \handle, 0x84(\driver)
     .endm
 
-/* In the core's own scratchpad or the next cluster's: `to` is its address. Three instructions of each step compress. */
+/* Puts the address of the scratchpad of `cluster` into `to`. All four instructions compress with registers a0 to a5. */
     .macro own_l1 cluster, task, to
     addi    \cluster, \cluster, TASK_SCRATCHPADS / 4
     slli    \cluster, \cluster, 2

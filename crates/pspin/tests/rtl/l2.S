@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The packet in L2, while others come in. */
+/* Accesses to the packet in L2, while other packets arrive. */
 #include "handlers.h"
 
-/* Accesses to the packet in L2 while others come in: so many loads, so far apart; stores; then commands from there. */
+/* `count` loads, `apart` bytes from each other. Stores and commands follow below. */
     .macro loads name, where, count, apart
     handler \name
     lw      a5, ARGS_TASK(a0)

@@ -2,7 +2,7 @@
 /* Handlers of a given length. */
 #include "handlers.h"
 
-/* So many instructions of one cycle each. */
+/* `count` instructions of one cycle each. */
     .macro nops count
     .balign 16
     .skip (14 + 2 * \count) % 16

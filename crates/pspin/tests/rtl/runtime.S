@@ -2,8 +2,9 @@
 /*
  * From reset to the loop that runs handlers, placed as in the programs that were measured on the RTL.
  *
- * The first run of each line of code misses the instruction cache, so cold figures depend on the placement. PsPIN's runtime as
- * gcc 12.2 lays it out has its loop, and then the handler, where LOOP and HANDLERS say; ALIGN is -falign-functions.
+ * The first run of each line of code misses the instruction cache, so cold figures depend on the placement. LOOP and
+ * HANDLERS are the positions of the loop and of the handler behind it in PsPIN's runtime as gcc 12.2 lays it out. ALIGN
+ * is the value of -falign-functions.
  */
 #define EVENT_UNIT 0x1B204000
 #define DISPATCH_EVENT 18

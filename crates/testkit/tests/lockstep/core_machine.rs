@@ -43,7 +43,7 @@ struct Machine {
     output: Vec<u8>,
 }
 
-/// A cache that lacks one line in eight, and other lines each time the program executes there.
+/// A cache that lacks one line in eight. The missing lines are drawn again each time the program executes near them.
 struct Unreliable {
     there: PresentLines,
     n_lines: usize,

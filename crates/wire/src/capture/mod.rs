@@ -1,8 +1,9 @@
 //! Captures: reads pcap and pcapng as a stream, writes pcapng.
 //!
-//! Why own readers: pcap-file 2.0.0 assumes nanoseconds for pcapng ticks, fails on a block larger than its 8 MB buffer,
-//! and its errors have no file offset. pcap-parser 0.17.0 parses blocks, but buffer refills, length limits, time
-//! resolution, positions and counts, which are most of a reader, would remain to be written.
+//! This crate has its own readers, because published ones do not suffice. pcap-file 2.0.0 assumes nanoseconds for pcapng
+//! ticks, fails on a block larger than its 8 MB buffer, and its errors have no file offset. pcap-parser 0.17.0 parses
+//! blocks, but buffer refills, length limits, time resolution, positions and counts, which are most of a reader, would
+//! remain to be written.
 //!
 //! | in the file | effect | counted as |
 //! |---|---|---|

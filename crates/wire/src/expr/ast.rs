@@ -6,7 +6,7 @@ use crate::layers::Layer;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// An expression. `All` and `Any` have at least two members, which are not of the same variant.
+/// An expression. `All` and `Any` have at least two members. No member of `All` is an `All`, and none of `Any` an `Any`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Expr {
     Constant(bool),

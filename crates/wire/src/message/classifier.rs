@@ -120,7 +120,7 @@ impl Classifier {
         self.total = open.iter().map(|(key, message)| (key.clone(), message.packets)).collect();
     }
 
-    /// Adds a packet to the index, if the definition needs one: the flow does not end before it.
+    /// Adds a packet to the index, if the definition needs an index: the flow does not end before this packet.
     pub fn expect(&mut self, packet: &[u8], layers: &Layers) {
         let MessageSpec::Group { key, end: End::Last, .. } = &self.spec else { return };
         if key.write(packet, layers, &mut self.key) {

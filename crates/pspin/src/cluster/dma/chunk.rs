@@ -69,8 +69,8 @@ impl Chunk {
         }
     }
 
-    /// Returns true if L1 does not write its beats as fast as L2 may deliver them, one a cycle: bursts of one beat take two cycles
-    /// each, and beats that are shifted need bytes of two.
+    /// Returns true if L1 may write its beats more slowly than L2 can deliver them, which is one a cycle. A burst of one
+    /// beat takes two cycles. If bytes are shifted, a written beat needs bytes of two read beats.
     pub fn is_uneven(&self) -> bool {
         self.writes == 1 || self.from.1 % BEAT_BYTES != self.to.1 % BEAT_BYTES
     }

@@ -36,20 +36,20 @@ const RESPONSE_TO_ENGINE: u64 = 1;
 ///          is on the crossbar and requests L1. Write bursts of one beat to L1 take 2 cycles each: the crossbar reads
 ///          the next address when the burst before it has left, and its data one cycle later.
 /// Source:  PsPIN RTL a49fec8, `dmac_wrap.sv`, `axi_dma_data_mover.sv`, `axi_demux.sv`, `axi_to_mem.sv`.
-/// Differs: an engine that writes to L2 does not stop other engines' reads of L2, neither by a full buffer nor by late bytes: its
-///          own data wait in front of the crossbar. A write burst is sent whole with its first beat. Bytes that are not read
-///          yet have the values that L1 holds at that time. The response is as late as its last beat requires.
+/// Differs: an engine that writes to L2 does not stop other engines' reads of L2: if its buffer is full or its bytes are late,
+///          its own data wait in front of the crossbar. A write burst is sent whole with its first beat. Bytes that are not
+///          read yet have the values that L1 holds at that time. The response is as late as the last beat requires.
 pub struct Movement {
     ports: DmaPorts,
     /// The number of beats that the memories know to be held.
     reported: u32,
-    /// Beats in cycles whose data are not here yet, but are known to come later.
+    /// Arrival cycles of beats that the memories reported as late before the reply with their data came.
     late: Vec<Cycle>,
     max_bursts: u32,
     chunks: VecDeque<Chunk>,
-    /// The beats among them that L1 writes at less than one a cycle, even without other requests.
+    /// Number of `chunks` whose beats L1 may write at less than one a cycle, even without other requests.
     n_uneven: u32,
-    /// The beats among them that go to L2.
+    /// Number of `chunks` that go to L2.
     n_to_l2: u32,
     /// Number of the first chunk in `chunks`.
     first: u64,
@@ -192,7 +192,7 @@ impl Movement {
         if !is_all_requested || self.chunks.iter().any(|chunk| !matches!(chunk.to.0, Place::L1(_))) {
             return now + 1;
         }
-        // At best one beat is written in each cycle from the next one on.
+        // At best, L1 writes one beat in each cycle, starting with the next one.
         let written = if self.passes.chunk == self.first { self.passes.beat } else { 0 };
         ended.min(now + Cycle::from(first.writes - written) + RESPONSE + RESPONSE_TO_ENGINE)
     }

@@ -74,7 +74,7 @@ impl Set {
         Set::told_late(bench, transfers, l2, Vec::new(), nhi, shows)
     }
 
-    /// The same if beats come later than the answers say.
+    /// Like [`Set::before`], but some beats arrive later than the answers say: `late` lists report cycle and beat cycle.
     fn told_late(
         bench: &mut Bench,
         transfers: &[Transfer],

@@ -10,8 +10,8 @@ use testkit::bench;
 
 mod full;
 
-/// `bytes` or `bytes@earliest`, followed by `+gap`, and by `!` for the last of a message; the prefix `message:`, by
-/// default 3, with `^` for the first of a message, and `e` for a packet that can be marked.
+/// The packets of a script. A word has the form `message^e:bytes@earliest+gap!`, in which all but `bytes` is optional. The
+/// default message is 3. `^` marks the first packet of a message, `e` a packet that can be marked, `!` the last packet.
 fn arrivals(script: &str, delivery: Delivery) -> Vec<Arrival> {
     let context = Rc::new(Context { delivery, ..Context::clone(&context("p")) });
     let number = |text: &str| text.parse::<u64>().expect("a number");
@@ -303,7 +303,7 @@ fn a_source_that_had_nothing_is_asked_again_when_there_may_be_more() {
             nhi: NhiMaster::new(NhiMap::l2(&params()), TestMemory::add(bench, "l2", 3), Vec::new()),
             addresses: bench.output("address", 4, |_| true, |_| String::new()),
         };
-        // Nothing happens before cycle 60, although it is called before.
+        // The source has no packet before cycle 60, although it is called earlier.
         struct Late(std::vec::IntoIter<Arrival>);
         impl PacketSource for Late {
             fn next(&mut self, now: Cycle) -> Option<Arrival> {

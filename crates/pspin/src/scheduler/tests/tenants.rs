@@ -169,8 +169,8 @@ fn backlogged_tenants_get_tasks_by_weight() {
 
 #[test]
 fn tasks_of_double_length_get_double_time_in_turns_and_half_of_it_with_a_limit() {
-    // OSMOSIS's victim and congestor: costs 1 and 2. Equal numbers of tasks keep HPUs busy 1 to 2, which is
-    // (1 + 2)^2 / (2 * (1 + 4)) = 0.9; 18 tasks each of 36 are 1.
+    // OSMOSIS's victim and congestor have tasks of cost 1 and 2. If both run equal numbers of tasks, they use HPUs in the
+    // ratio 1 to 2: Jain's index is (1 + 2)^2 / (2 * (1 + 4)) = 0.9. If each has 18 of the 36 places, the index is 1.
     let scene = |schedule| Scene { schedule, slowdown: 2, ..USUAL };
     let [turns, weighted, _, limited] = SCHEDULES.map(|schedule| jain(&backlogged(scene(schedule), [200, 200])));
     for found in [turns, weighted] {
@@ -194,7 +194,7 @@ fn no_schedule_leaves_clusters_idle_while_a_tenant_waits() {
 #[test]
 fn the_limit_holds_a_tenant_that_came_first() {
     // Tenant 0 fills all places before tenant 1 comes. From then on each finished task gives its place to tenant 1,
-    // until that has its half.
+    // until tenant 1 has half of the places.
     let packets: Vec<_> =
         (0..150).map(|i| format!("{}:5", 10 + i)).chain((0..60).map(|i| format!("{}:105", 300 + i))).collect();
     let scene = Scene { shared_cells: 512, max_tasks: 9, turns: true, delay: 400, schedule: Schedule::Wlbvt, ..USUAL };

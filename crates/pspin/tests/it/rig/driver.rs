@@ -45,7 +45,7 @@ pub struct Conditions {
     /// The state that boot code left before the first packet; by default, that of the boot code of `tests/rtl`.
     #[serde(skip)]
     pub boot: Option<Boot>,
-    /// Another program than one of `tests/rtl`.
+    /// An ELF file that replaces the program of `tests/rtl`.
     #[serde(skip)]
     pub elf: Option<PathBuf>,
 }
@@ -54,7 +54,7 @@ fn one() -> u64 {
     1
 }
 
-/// Those of PsPIN's generic driver.
+/// The default conditions of PsPIN's generic driver.
 impl Default for Conditions {
     fn default() -> Conditions {
         Conditions {
@@ -116,7 +116,7 @@ impl Packet {
 /// A run.
 pub struct Driven {
     pub seen: Seen,
-    /// Those that were not lost, in order of arrival.
+    /// Packets that were not lost, in order of arrival.
     pub packets: Vec<Packet>,
     /// Cycles of the feedbacks, in order.
     pub feedbacks: Vec<u64>,
@@ -150,8 +150,8 @@ fn program(conditions: &Conditions) -> PathBuf {
 /// A cycle in which all cores have booted and wait.
 const BOOTED: u64 = 2_000;
 
-/// The first words of the lowest stack that the runtime of `tests/rtl` writes, as that of the measured programs does; each stack
-/// begins at the same bank.
+/// The first words that the runtime writes in the lowest stack. The runtimes of `tests/rtl` and of the measured programs
+/// write the same words. Each stack begins at the same bank.
 const STACK_WORDS: [u32; 6] = [0x3C0, 0x3C4, 0x3C8, 0x3CC, 0x3D8, 0x3DC];
 
 /// Sets the arbiters to the state in which the boot code of measured programs left them. There each core also wrote its
@@ -250,7 +250,7 @@ impl Driven {
         (self.feedbacks[n - 1] - self.feedbacks[0]) as f64 / (n - 1) as f64
     }
 
-    /// Gbit/s of the packets done between two shares of all feedbacks.
+    /// Gbit/s of the packets that are done between two quantiles of the feedbacks, given as shares from 0 to 1.
     pub fn rate(&self, from: f64, to: f64) -> f64 {
         let n = self.feedbacks.len();
         let [first, last] = [from, to].map(|share| (n as f64 * share) as usize);

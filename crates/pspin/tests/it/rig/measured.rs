@@ -73,7 +73,7 @@ pub struct Run {
     pub handler_cycles: Option<[f64; 3]>,
     /// Mean cycles between feedbacks.
     pub interval: Option<f64>,
-    /// Gbit/s of the packets by that interval.
+    /// Gbit/s of the packets, computed from that interval.
     pub gbps: Option<f64>,
     /// Gbit/s sent, written to the host, read from it.
     pub out: Option<f64>,
@@ -91,7 +91,8 @@ pub struct Run {
     pub first_and_last: Option<Vec<u64>>,
     pub nic_by_packet: Option<Vec<u64>>,
     pub her_by_packet: Option<Vec<u64>>,
-    /// Cycles from its packet's HER to each doorbell leaving decode; from a doorbell to the next read of a handler's address.
+    /// `doorbells`: cycles from a packet's HER until its doorbell leaves decode. `next_reads`: cycles from a doorbell to the
+    /// next read of a handler's address.
     pub doorbells: Option<Vec<u64>>,
     pub next_reads: Option<Vec<u64>>,
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! The rows: what was measured on the RTL, and the same measured here.
+//! The rows of the comparison: each has a figure that was measured on the RTL, and the model's figure.
 
 use super::Seen;
 use super::driver::{Conditions, Driven, Packet, drive};
@@ -29,7 +29,7 @@ pub struct Row {
     pub what: String,
     pub rtl: String,
     pub model: String,
-    /// The relative error; of a list, that of its worst value against its largest.
+    /// The relative error. For a list: the largest deviation divided by the largest value.
     pub error: f64,
     pub within: bool,
 }
@@ -251,7 +251,7 @@ fn one_core(sections: &[CoreSection]) -> Vec<Row> {
             .map(|(cycle, _)| cycle)
             .skip(usize::from(*number == 17)) // Sets the loop's count.
             .collect();
-        // After the accesses of DMA and command sections follow those that the next section needs.
+        // DMA and command sections end with accesses that prepare the next section. These are not compared.
         offsets.truncate(warm.len());
         table.list("warm", warm, &offsets, Exact);
         if let Some(cold) = cold {

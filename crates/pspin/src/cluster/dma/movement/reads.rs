@@ -113,9 +113,9 @@ impl Movement {
         }
     }
 
-    /// Tells the memories how many beats stay in the register in front of the engine, because a lane is full. Together with the
-    /// beat that enters they decide whether the register takes one in the next cycle. While it does not, the port of packet memory
-    /// stops, which all clusters share.
+    /// Tells the memories how many beats stay in the register in front of the engine, because a lane is full. The register
+    /// takes a beat in the next cycle only if these beats and the entering beat leave room for it. Otherwise the port of
+    /// packet memory stops, which all clusters share.
     ///
     /// Source: PsPIN RTL a49fec8, `axi_dma_data_path.sv` line 176 (r_ready_o), `axi_demux.sv` i_r_spill_reg of
     /// i_wide_dma_axi_xbar in `dmac_wrap.sv`; `dma_noc.sv` line 81 (SpillR is 0).
@@ -124,7 +124,8 @@ impl Movement {
         if self.arrived | self.reported == 0 {
             return;
         }
-        // An address of a write to L2 that waits for its data here, and is ahead of them in the RTL, must not wait for these reads.
+        // With writes to L2 nothing is reported. In the RTL the address of a write is ahead of its data, so it must not wait for
+        // these reads. Here it waits for its data.
         let is_telling = self.n_to_l2 == 0 && self.open_reads.n > 0 && self.open_reads.is_to(Place::L2);
         let held = if is_telling { self.arrived } else { 0 };
         if held != self.reported {
@@ -133,8 +134,8 @@ impl Movement {
         }
     }
 
-    /// The first cycle after `now` in which a beat of L2 may be held, or be held no more, if no reply arrives. `is_alone`: no other
-    /// beat of L1 can be requested before; `is_clearing`: stacks are cleared at this port.
+    /// The first cycle after `now` in which the engine may begin or cease to hold a beat of L2, if no reply arrives. `is_alone`:
+    /// no other beat of L1 can be requested before; `is_clearing`: stacks are cleared at this port.
     #[inline]
     pub fn holds_at(&self, now: Cycle, is_alone: bool, is_clearing: bool) -> Cycle {
         if self.reported != 0 || self.arrived != 0 {
@@ -144,7 +145,7 @@ impl Movement {
         if is_alone && self.n_uneven == 0 && fullest < 2 && self.leaving < REGISTER {
             return Cycle::MAX;
         }
-        // The lanes take one beat more for each free place, even if none leaves.
+        // Even if no beat leaves, the lanes take one more beat for each free place.
         let room = LANE_BYTES - fullest;
         let soonest = self.coming.get(room as usize).map_or(Cycle::MAX, |&at| at.max(now + 1));
         if !is_clearing && self.n_uneven == 0 && self.at_l1.is_empty() && !self.requests_read {
