@@ -37,8 +37,8 @@ struct Access {
 /// and size in bytes (bits 9 to 1). Data from word 3 on, padded with zeros.
 ///
 /// Ports:    `commands` in, `responses` out, 1 per cycle each; a port to the host.
-/// Timing:   command seen in cycle c: its address is at the host in c + 2 if the link is idle. The response is given
-///           in the cycle in which the host's is seen.
+/// Timing:   if a command is seen in cycle c and the link is idle, its address is at the host in c + 2. The response is
+///           given in the cycle in which the host's response is seen.
 /// Source:   PsPIN RTL a49fec8, `host_direct.sv`.
 /// Differs:  a command of size 0 or above 64 bytes, or across the end of the address space, ends at once and is
 ///           counted.

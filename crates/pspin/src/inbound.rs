@@ -60,7 +60,7 @@ impl From<&PspinParams> for InboundParams {
 
 /// The ports of an [`Inbound`] engine.
 pub struct InboundPorts {
-    /// One per cluster. A cluster sends when all its cores wait for a task; latency 1.
+    /// One per cluster. A cluster sends once, when all its cores have reached their drivers; latency 1.
     pub active: Vec<Rx<ClusterActive>>,
     /// To the message queues; capacity 2, latency 1.
     pub requests: Tx<Request>,
@@ -111,7 +111,7 @@ struct Stored {
 ///           et al., ISCA 2021, III-A, for the alternatives to waiting when packet memory is full.
 /// Differs:  a packet frees the room that it was allocated. (The RTL frees the bytes copied to L1; if these round to
 ///           another size, the ring is blocked forever.) A packet that can never find room, or whose copy can find none
-///           in L1, is dropped. An empty ring gives all its room.
+///           in L1, is dropped. An empty ring offers its full size.
 pub struct Inbound {
     params: InboundParams,
     active: Vec<Rx<ClusterActive>>,

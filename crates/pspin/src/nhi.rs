@@ -145,8 +145,8 @@ struct AxiDirection {
 }
 
 impl AxiDirection {
-    /// Replies of one identity come in order, so a burst to another target waits for those before it: a burst that is
-    /// sent in the cycle of the last beat reaches its target in the next.
+    /// Replies of one identity come in order, so a burst to another target waits until earlier replies are complete. It may
+    /// be sent in the cycle of their last beat, because it reaches its target in the next cycle.
     fn ready(&self, now: Cycle, target: Target) -> Ready {
         let draining = self.reply_until.filter(|&until| until > now);
         let limit = match target {

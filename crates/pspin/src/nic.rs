@@ -270,7 +270,7 @@ impl Pspin {
         self.system.next_edge()
     }
 
-    /// Sets the guarantees of the network.
+    /// The guarantees of the network.
     pub fn network(&self) -> NetworkParams {
         self.network
     }

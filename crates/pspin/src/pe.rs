@@ -10,14 +10,14 @@ pub enum PeOp {
     Load,
     /// Replace the bits of `mask` by those of `value`.
     Store {
-        /// In place within the word.
+        /// The value, shifted to its position in the word.
         value: u32,
         /// Bits that are written.
         mask: u32,
     },
     /// Read and write as one access.
     Amo {
-        /// Which operation.
+        /// The operation.
         amo: Amo,
         /// Its operand.
         operand: u32,

@@ -60,14 +60,14 @@ pub fn byte(store: &Store, addr: u64) -> u8 {
 pub struct TestMemory {
     requests: Rx<Burst>,
     replies: Tx<BurstReply>,
-    /// From a request to its first beat.
+    /// Cycles from a request to its first beat.
     read_latency: u64,
     log: Log,
     name: &'static str,
     store: Store,
     read_free: Cycle,
     write_free: Cycle,
-    /// By the cycle in which they are seen.
+    /// Replies, in the order of the cycles in which they are seen.
     pending: VecDeque<(Cycle, BurstReply)>,
 }
 

@@ -26,11 +26,12 @@ enum Change {
 /// The cache's switch.
 ///
 /// Timing: while the cache is off, every fetch goes to program memory, even for a line that the cluster fetched just
-///         before. Without competing requests the line arrives in 5 cycles. To turn the cache on or to flush it, the
-///         cache waits until no line is in flight, and then needs one cycle for each set. No line is requested in these cycles. The
-///         same happens after reset. The core that turns the cache on continues when no line is in flight. The core
-///         that flushes it continues when all lines are invalidated. A fetch that was requested before is served first,
-///         and its line stays in the prefetch buffer. PsPIN's boot of four clusters matches the RTL to the cycle.
+///         before. Without competing requests the line arrives in 5 cycles. Before the cache is turned on or flushed,
+///         its controller waits until no line is in flight, and then needs one cycle for each set. In these cycles no
+///         line is requested. The same happens after reset. The core that turns the cache on continues when no line is
+///         in flight. The core that flushes it continues when all lines are invalidated. A fetch that was requested
+///         before is served first, and its line stays in the prefetch buffer. PsPIN's boot of four clusters matches the
+///         RTL to the cycle.
 /// Source: PsPIN RTL a49fec8, `icache_bank_mp_128.sv`, `central_controller_128.sv`, `mp_pf_icache_ctrl_unit.sv`.
 /// Differs: all lines are invalidated in the first of those cycles.
 pub(super) struct Caching {

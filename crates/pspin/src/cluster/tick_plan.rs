@@ -1,8 +1,8 @@
 //! When a cluster ticks, how far its cores run ahead, and which steps of a cycle are skipped.
 //!
-//! A cluster handles only its cores while nothing else can happen: cores access their own L1 and their drivers, and
-//! beats move whose results no other part sees yet. All steps of a cycle are done again when a message arrives at a
-//! port, when a core accesses anything else, when a transfer ends or when a watchdog runs out.
+//! While nothing else can happen, a cluster handles only its cores. They then access only their own L1 and their
+//! drivers. Beats may move too, if no other part sees their results yet. All steps of a cycle are done again when a
+//! message arrives at a port, when a core accesses anything else, when a transfer ends or when a watchdog runs out.
 
 use super::ready::Ready;
 use crate::params::IcacheParams;

@@ -8,8 +8,9 @@ fn show(id: CommandId) -> String {
     format!("{}.{}.{}", id.cluster, id.core, id.local)
 }
 
-/// Commands of each of two clusters as `cycle:core` with a letter for the unit: d HostDirect, n NIC, h host DMA.
-/// Each unit takes `ready` and answers at once.
+/// `clusters` has the commands of two clusters: `cycle:core` with a letter for the unit, d HostDirect, n NIC, h host DMA.
+/// A unit takes commands in the cycles for which `ready` is true. `answers` are its responses: `cycle:` with the digits of
+/// cluster and core, and the unit's letter.
 fn check(in_flight_per_unit: u32, clusters: [&str; 2], ready: fn(Cycle) -> bool, answers: &str, want: Expect) {
     let mut params = params();
     params.commands.in_flight_per_unit = in_flight_per_unit;

@@ -125,7 +125,7 @@ struct Addresses {
     from: Cycle,
     /// Cycle in which the next address reached the multiplexer.
     came: Option<Cycle>,
-    /// It has passed the remapper.
+    /// The next address has passed the remapper.
     has_passed: bool,
     /// The first beat of a burst is sent, and the last is not.
     in_burst: bool,

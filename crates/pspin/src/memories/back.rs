@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 
 /// Beats that a register holds. Source: PsPIN RTL a49fec8, `spill_register.sv`.
 const REGISTER: usize = 2;
-/// Room for messages to an engine about late beats, for a path of `to_engine` cycles: one a cycle for each beat on the
-/// path. They stay for two cycles.
+/// Capacity for messages to an engine about late beats, if the path has `to_engine` cycles. Each beat on the path can
+/// cause one message a cycle, and a message stays for two cycles.
 pub fn late_beats(to_engine: u32) -> usize {
     2 * (REGISTER + to_engine as usize)
 }

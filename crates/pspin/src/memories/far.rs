@@ -122,7 +122,7 @@ mod tests {
         }
         let [none, read, write, both] = [[false, false], [true, false], [false, true], [true, true]];
         assert_eq!(passed, [both, none, none, none, read, write]);
-        // Of four writes, two are in the register and two in the buffer. The fifth waits, and delays reads, until a
+        // Two of the four writes are in the register and two in the buffer. The fifth waits, and delays reads, until a
         // place in the buffer is free; for that, a place in the register must become free first.
         assert_eq!(addresses.pass([false, true], true, 6), write);
         assert_eq!(addresses.pass([false, true], true, 7), write);

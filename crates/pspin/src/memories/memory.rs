@@ -41,7 +41,7 @@ impl MemoryPortSide {
     }
 }
 
-/// A read whose beats have not all arrived, or had not in the last simulated cycle.
+/// A read whose beats have not all arrived, or had not all arrived in the last simulated cycle.
 #[derive(Clone, Copy)]
 pub(super) struct Reading {
     /// The position of its initiator.

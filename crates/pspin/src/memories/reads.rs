@@ -207,7 +207,7 @@ impl Reads {
         })
     }
 
-    /// That access passes, with its cluster.
+    /// Removes the oldest single access, which passes. Returns it with its cluster.
     pub(super) fn take_single(&mut self, now: Cycle) -> (usize, PeRequest) {
         let Named { read, identity } = self.singles.pop_front().expect("an access that was seen");
         self.end(now, identity);

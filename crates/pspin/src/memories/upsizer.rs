@@ -94,12 +94,12 @@ impl Upsizer {
         self.register.front().map(|(_, request)| request)
     }
 
-    /// Its cluster and core.
+    /// Cluster and core of the oldest address in the register.
     pub(super) fn next_reader(&self) -> Option<(usize, u32)> {
         self.register.front().map(|(cluster, request)| (*cluster, request.core))
     }
 
-    /// That address leaves, with its cluster.
+    /// Removes the oldest address from the register. Returns it with its cluster.
     pub(super) fn take(&mut self, now: Cycle) -> (usize, PeRequest) {
         self.left_at = Some(now);
         self.register.pop_front().expect("an address that was seen")

@@ -64,7 +64,7 @@ pub enum Schedule {
     /// Borrowed virtual time: the tenant with the fewest tasks in flight for its weight, on average over the cycles in
     /// which it had packets or tasks.
     Bvt,
-    /// The same, but a tenant has at most its weight's part of all tasks that clusters hold, rounded up. Shares count
+    /// The same, but a tenant has at most its share by weight of all tasks that clusters hold, rounded up. Shares count
     /// only tenants with packets in queues.
     Wlbvt,
 }
@@ -89,6 +89,6 @@ pub enum IoSchedule {
     /// Commands and transfers wait by tenant, and are cut at `fragment_bytes`. The tenants of the highest priority that are below their
     /// limits take turns after each part.
     RoundRobin,
-    /// The same, but the next part is of the tenant with the fewest bytes for its weight.
+    /// The same, but the next part comes from the tenant with the fewest bytes for its weight.
     WeightedFair,
 }

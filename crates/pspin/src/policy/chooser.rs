@@ -3,7 +3,7 @@
 use super::{Choice, Tenant, TenantPolicy};
 use kernel::Cycle;
 
-/// A policy, and whether it said that nobody is next.
+/// A policy, and its answer that nobody is next, while that answer holds.
 pub struct Chooser {
     policy: Box<dyn TenantPolicy>,
     /// The cycle before which nobody is next, and how many tenants waited when the policy said so.

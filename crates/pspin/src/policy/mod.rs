@@ -52,8 +52,9 @@ pub enum Choice {
 
 /// Chooses the tenant that is next at a part of the card.
 ///
-/// `tenants` are all that the part has seen and that its tables still hold, in the order of their first appearance; a position is a place.
-/// A place goes to another tenant only if its tenant has nothing there and the tables are full.
+/// `tenants` lists the tenants that the part has seen and that its tables still hold, in order of first appearance. A
+/// tenant's index is its place. A place goes to another tenant only if its tenant has nothing there and the tables are
+/// full.
 pub trait TenantPolicy {
     /// Called when something may start and several tenants wait, or [`TenantPolicy::holds_back`] is true.
     fn choose(&mut self, now: Cycle, tenants: &[Tenant]) -> Choice;

@@ -9,7 +9,7 @@ use std::num::NonZeroU64;
 
 /// The tenants that a part of the card has seen, their limits, and the policy that chooses the next one.
 ///
-/// Fairness: within any time t, a tenant with a limit moves at most its limit times t, and one part. A [`TenantPolicy`]
+/// Fairness: within any time t, a tenant with a limit moves at most its limit times t, plus one part. A [`TenantPolicy`]
 ///           chooses among the tenants that may start something. With the rules of [`IoSchedule`], tenants of the highest
 ///           priority go first. Among these, tenants take turns, or the tenant with the fewest bytes for its weight is next.
 pub struct TenantTable {

@@ -89,7 +89,7 @@ pub enum BurstReply {
     },
     /// The last beats of the last [`BurstReply::Data`], which have not passed their bank, arrive one cycle later.
     Later {
-        /// How many.
+        /// Number of late beats.
         beats: u32,
     },
     /// Visible when the write response arrives.

@@ -78,7 +78,7 @@
     bnez    \w, 1b
     mark    18
     j       1f
-    .4byte  0x00100013              /* addi x0, x0, 1; not compressed, as all of them */
+    .4byte  0x00100013              /* addi x0, x0, 1; none of these words is compressed */
 1:  j       2f
     .4byte  0x00200013
 2:  .4byte  0x00300013

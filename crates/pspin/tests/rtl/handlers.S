@@ -6,7 +6,7 @@
  */
 #include "handlers.h"
 
-/* A header, a payload and a completion handler that only return. The payload handler stands beside the completion handler. */
+/* A header, a payload and a completion handler that only return. The payload handler is next to the completion handler. */
 #if ALIGN == 32
 #define PAYLOAD 0x60
 #define COMPLETION 0x80

@@ -17,7 +17,7 @@ nops_\count\()_ph:
     .balign 16
     .skip 16
     .endm
-    .skip 64                        /* fetch goes ahead of the loop that runs handlers by a line */
+    .skip 64                        /* fetch is a line ahead of the loop that runs handlers */
     nops 4
     nops 8
     nops 16

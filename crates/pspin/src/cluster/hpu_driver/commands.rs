@@ -20,8 +20,8 @@ const REPORT: u8 = 4;
 /// The outstanding commands of a core, and the command that it prepares.
 ///
 /// Timing:  a command is issued in the cycle of the access. A wait for a command that is done is granted in the same
-///          cycle; a wait for an outstanding command in the cycle in which its response is seen. Feedback leaves at the
-///          earliest one cycle after that.
+///          cycle. A wait for an outstanding command is granted in the cycle in which its response is seen. Feedback
+///          leaves at the earliest one cycle after that.
 /// Source:  PsPIN RTL a49fec8, `hw/src/pkt_scheduler/hpu_driver.sv`.
 /// Differs: without `rtl_mistakes.stale_handles` an issue that waits returns its command's handle. Without
 ///          `tests_handle_0` `CMD_TEST` answers for the handle that was written to it.

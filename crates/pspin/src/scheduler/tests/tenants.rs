@@ -31,7 +31,7 @@ fn payloads(log: &str) -> Vec<u64> {
     log.lines().filter_map(packet).collect()
 }
 
-/// Cycles from the end of a channel at which a request arrives to the end at which a cluster sees its task, without waiting.
+/// Cycles from when the scheduler can see a request until a cluster sees its task, if neither has to wait.
 const REQUEST_TO_TASK: Cycle = 3;
 
 /// The header handler of message 5 of tenant 0 runs for 40 cycles while four more packets arrive; the packets of tenant 1 follow.
