@@ -363,7 +363,7 @@ pub struct RtlMistakes {
     pub atomics_return_one: bool,
     /// The header of an RDMA packet is zeros behind the data, instead of destination and flow in front of it.
     pub rdma_headers_behind: bool,
-    /// A packet sent from an address that is not a multiple of 64 has the bytes from the multiple below.
+    /// A packet sent from an address that is not a multiple of 64 has the bytes from the next lower multiple on.
     pub unaligned_sends: bool,
     /// In a DMA write to an unaligned host address, beats after the first land too low, by the address modulo 64. The
     /// write to the following 4 KiB page is correct.

@@ -140,7 +140,7 @@ impl Remote {
 mod tests {
     use super::*;
 
-    /// Cycles in which writes request L1 that would do so in these cycles if each were alone.
+    /// The cycles in which writes request L1. `due` has the cycle in which each would request L1 if it were the only write.
     fn requests(due: &[Cycle]) -> Vec<Cycle> {
         let mut way = WriteWay::default();
         let request = |&due: &Cycle| {

@@ -26,7 +26,7 @@ impl Traps {
         ports.output("notices", &self.notices);
     }
 
-    /// Core `i` has trapped. If a handler ends with that, tells its driver and the host.
+    /// Core `i` has trapped. If the trap ends a handler, reports that to the driver and the host.
     pub fn report(
         &mut self,
         i: usize,

@@ -14,7 +14,7 @@ const REGISTER: usize = 2;
 pub(super) enum Register {
     /// The register of the crossbar's port.
     First,
-    /// The next register, if the channel that brings the beat is the first one.
+    /// The next register, if the channel that brings the beat is itself the first register.
     Second,
 }
 
@@ -42,8 +42,8 @@ pub(super) struct Beat {
 /// Source:  PsPIN RTL a49fec8, `axi_dma_data_path.sv`; `pspin_soc_dma.sv`, `axi_demux.sv` with a cut at each port.
 #[derive(Default)]
 pub(super) struct DataPath {
-    /// The registers towards the source, the nearer one last: for each beat, true if it ends a read burst; and for each
-    /// register, true if it had room before this cycle.
+    /// The registers between the source and the buffer, in the order of the path. Each beat has a flag, which is true if the
+    /// beat ends a read burst. `has_room` is true for a register that had room before this cycle.
     registers: [VecDeque<(Bytes, bool)>; 2],
     has_room: [bool; 2],
     lanes: Lanes,

@@ -163,7 +163,7 @@ impl Banks {
     fn winner(&mut self, bank: usize, by: u64, now: Cycle) -> usize {
         (0..SIDES).for_each(|side| self.settle(side, now));
         let (at, turn) = &mut self.turns[bank];
-        // The beat of the winner comes to `note` later, as if only the winner had requested the bank.
+        // Later, `settle` notes the winner's beat as if only the winner had requested the bank.
         *at = now + 1;
         turn.take(by).expect("a requester") as usize
     }

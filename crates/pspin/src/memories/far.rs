@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn while_an_address_waits_for_room_no_new_one_of_the_other_direction_passes() {
         let mut addresses = Addresses::default();
-        // Reads have no room from cycle 1 to 3: the one that comes then waits, and a write that comes behind it does, too.
+        // Reads have no room from cycle 1 to 3. A read that comes in these cycles waits, and so does a write that comes after it.
         let mut passed = Vec::new();
         for (now, requests) in
             [[true, true], [true, false], [true, true], [true, true], [true, true], [false, true]].iter().enumerate()

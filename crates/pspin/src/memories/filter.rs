@@ -173,8 +173,8 @@ mod tests {
         PeRequest { core: 0, addr: 0x1c30_0000, op }
     }
 
-    /// A cycle behind the filter, where the bank refuses reads in some cycles. Returns whether a read requested its bank, and
-    /// whether a reply passed.
+    /// Simulates a cycle behind the filter. The bank refuses reads in the cycles `refused`. Returns true if a read requested
+    /// its bank, and true if a reply passed.
     fn serve(filter: &mut Filter, now: Cycle, refused: &[Cycle]) -> (bool, bool) {
         let requests = filter.request(now).is_some();
         let is_served = requests && !refused.contains(&now);

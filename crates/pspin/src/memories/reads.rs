@@ -102,7 +102,8 @@ pub(super) struct Reads {
     counts: [u32; 2],
     /// A cycle, and true if the demultiplexer is open in it.
     open: (Cycle, bool),
-    /// The cycle of the last beat, and the identity: of each read that is counted, and of each read whose identity is in use.
+    /// The cycle of the last beat and the identity of reads: `counted` for reads that are counted, `named` for reads whose
+    /// identity is in use.
     counted: VecDeque<(Cycle, usize)>,
     named: VecDeque<(Cycle, usize)>,
 }

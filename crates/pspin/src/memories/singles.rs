@@ -231,7 +231,8 @@ mod tests {
     use super::*;
     use crate::testing::params;
 
-    /// Clusters that store, in the order in which the memory gets their stores. Each line is the cycle in which a cluster requests.
+    /// The clusters of stores, in the order in which the memory gets the stores. `requests` has the cycle and cluster
+    /// of each store.
     fn order(requests: &[(Cycle, usize)]) -> String {
         let mut singles = Singles::new(&params());
         let mut order = Vec::new();

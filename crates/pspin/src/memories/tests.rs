@@ -29,8 +29,8 @@ fn answered(dma: &[(Cycle, u32, u32)], far: &[(Cycle, u32, u32)]) -> Vec<u32> {
     answers.map(|line| bytes_of(line).expect("a number is last")).collect()
 }
 
-/// Result of core 0's `sc.w` to the first word of handler memory, 50 cycles after its `lr.w`, if core 1 performs this
-/// operation there in between, or the host writes there.
+/// Result of core 0's `sc.w` to the first word of handler memory, 50 cycles after its `lr.w`. In between, core 1 performs the
+/// operations `core_1`, and the host does the writes `host`.
 fn conditional(core_1: &[(u32, PeOp)], host: &[(u32, usize)]) -> u32 {
     let word = |offset| map::L2_HANDLER_BASE + offset;
     let own = |amo| PeRequest { core: 0, addr: word(0), op: PeOp::Amo { amo, operand: 7 } };
@@ -429,7 +429,8 @@ fn reads_of_handler_memory_are_served_in_the_order_in_which_they_passed_the_filt
 }
 
 proptest! {
-    /// One beat arrives in a cycle, for all clusters and from both memories, and those of a cluster come in its order.
+    /// At most one beat arrives in a cycle, for all clusters and from both memories. Beats of a cluster arrive in the
+    /// order of its reads.
     #[test]
     fn one_beat_a_cycle_goes_to_the_dma_engines(reads in bursts(600), clusters in prop::collection::vec(0usize..4, 80)) {
         let reads: Vec<_> = reads.iter().zip(clusters).map(|(&(at, addr, size), cluster)| (at, cluster, addr, size)).collect();

@@ -29,7 +29,7 @@ pub(super) struct Upsizer {
     /// Taken places, by bit, and the places whose release is known, in order of release.
     taken: u64,
     ending: VecDeque<(Cycle, u32)>,
-    /// The core that reads in each place, as [`reader`] has it.
+    /// The core that reads in each place, in the form of [`reader`].
     readers: [u32; READS],
     /// Places whose address waits for the arbiter, by bit, and those addresses.
     waiting: u64,

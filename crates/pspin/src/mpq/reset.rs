@@ -113,7 +113,7 @@ impl MpqEngine {
         self.update(q);
     }
 
-    /// Drops packets that wait for the first of their message beyond the limits.
+    /// Drops packets above the limit, among those that wait for the first packet of their message.
     pub(super) fn drop_what_may_not_wait(&mut self, q: usize) {
         let queue = &mut self.queues[q];
         let delivery = queue.context.as_ref().expect("a message that waits has a context").delivery;

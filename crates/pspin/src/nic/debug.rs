@@ -33,7 +33,8 @@ impl Pspin {
         self.clusters[cluster as usize].borrow().read_task(core, addr - map::TASK, data)
     }
 
-    /// The address that means the same in every cluster: for a core, its own L1 has an alias.
+    /// Converts an address of a core in `cluster` to one with the same meaning in every cluster: an address in the alias of
+    /// the core's own L1 becomes the absolute address.
     pub fn absolute(&self, cluster: u32, addr: u32) -> u32 {
         let offset = addr.wrapping_sub(map::ALIAS_BASE);
         if offset < map::CLUSTER_PERIPHERALS { map::L1_BASE + cluster * map::L1_STRIDE + offset } else { addr }

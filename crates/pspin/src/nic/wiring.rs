@@ -64,7 +64,7 @@ impl Wiring {
         let (to_inbound, released) = b.channel("released", 2, 1);
         let (cluster_active, active) = channels(b, "active", n, 1, CLUSTER_ACTIVE_CYCLES);
 
-        // Commands: from clusters to the command unit and on to the unit that executes them; their ends the same way back.
+        // Commands: from clusters to the command unit and on to the unit that executes them. Responses: the same way back.
         let (cluster_commands, commands) = channels(b, "commands", n, 2, 1);
         let (responses, cluster_responses) = channels(b, "responses", n, 2, 1);
         let (host_dma_unit, host_dma_end) = unit(b, "host_dma");
@@ -79,7 +79,7 @@ impl Wiring {
         let notices = [from_scheduler, from_pcie].into_iter().chain(from_clusters).collect();
         let (records, host_direct_records) = b.channel("error_records", ERROR_RECORDS, 1);
 
-        // The NIC-host interconnect: every initiator reaches L2, all but the inbound engine every L1.
+        // The NIC-host interconnect: every initiator reaches L2. All initiators except the inbound engine also reach every L1.
         let mut memories = MemoryPorts::default();
         let mut l1s: Vec<Vec<BurstPort>> = (0..n).map(|_| Vec::new()).collect();
         let (inbound_nhi, inbound_addresses) = writer(b, NhiMap::l2(params), ways, &mut memories);

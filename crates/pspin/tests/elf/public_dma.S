@@ -29,7 +29,7 @@
     slli    t3, t3, 22
     lui     t2, 0x10202
     addi    t2, t2, -0x800
-    add     t2, t2, t3              /* those of the next cluster; its DMA reads the packet in L2, because it cannot read this L1 */
+    add     t2, t2, t3              /* those of the next cluster, whose DMA cannot read this L1 */
     lw      a1, TASK_L2_PKT(t0)
 1:
     sw      a1, 0(t2)

@@ -193,7 +193,7 @@ fn beats_come_when_the_answer_says_also_if_there_is_one() {
             Set::before(bench, &[(L2_HANDLER_BASE, L1_BASE, 64 * reads)], l2, nobody, Shows::Beats);
         })
     };
-    // The answer to the read of cycle 14 comes in 17, the first beat in 18, and two cycles later it is written.
+    // The answer to the read of cycle 14 comes in cycle 17, and the first beat in cycle 18. It is written two cycles later.
     let want = expect![[r#"
         14   read
         20   Write 0x0

@@ -120,7 +120,8 @@ fn many_messages_of_a_tenant_get_no_more_tasks_than_one_of_another() {
     }
 }
 
-/// Messages 5 of tenant 0 and 105 of tenant 1, `packets` of each, one a cycle in turn, for 4 clusters of 9 tasks.
+/// The log of two messages, 5 of tenant 0 and 105 of tenant 1, with `packets` packets. One packet arrives in each cycle, of the
+/// two messages in turn. There are 4 clusters with up to 9 tasks each.
 fn backlogged(scene: Scene, packets: [u64; 2]) -> String {
     let scene = Scene { shared_cells: 512, max_tasks: 9, turns: true, delay: 60, ..scene };
     let words = (0..packets[0].max(packets[1])).flat_map(|i| {

@@ -154,8 +154,8 @@ const BOOTED: u64 = 2_000;
 /// write the same words. Each stack begins at the same bank.
 const STACK_WORDS: [u32; 6] = [0x3C0, 0x3C4, 0x3C8, 0x3CC, 0x3D8, 0x3DC];
 
-/// Sets the arbiters to the state in which the boot code of measured programs left them. There each core also wrote its
-/// own word, from the beginning of L1 on.
+/// Sets the arbiters to the state in which the boot code of measured programs left them. That boot code also let each core
+/// write a word of its own, from the start of L1 on.
 fn leave(boot: &Boot, nic: &mut Pspin) {
     for ((cluster, &grants), stacks) in (0..).zip(&boot.fetch_grants).zip(&boot.stacks) {
         nic.set_fetch_grants(cluster, grants);

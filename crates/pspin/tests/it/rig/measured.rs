@@ -154,7 +154,7 @@ pub fn measured() -> Measured {
 }
 
 pub fn misses() -> Misses {
-    // Read on demand: `make fidelity` writes it, then the pages.
+    // Read at run time, because `make fidelity` writes this file and then the pages.
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/rtl/misses.toml"));
     toml::from_str(&text.expect("the misses are committed")).expect("the misses are well formed")
 }

@@ -184,7 +184,7 @@ pub fn run(load: Load) -> Seen {
     run_after(load, |_| {})
 }
 
-/// The same after `host` has acted on the NIC; it may also simulate it.
+/// Runs the load after `host_does` has acted on the NIC; `host_does` may also simulate the NIC.
 pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
     let path = format!("{}/tests/elf/{}.elf", env!("CARGO_MANIFEST_DIR"), load.program);
     let elf = std::fs::read(&path).expect("a program that is committed");

@@ -95,7 +95,7 @@ impl Movement {
         self.had_room && self.coming.front().is_some_and(|&at| at <= now + 1)
     }
 
-    /// Beats of L2 arrive later than their replies say, because a beat in front of them was held.
+    /// Delays beats of L2 that arrive later than their replies say, because a beat in front of them was held.
     #[inline]
     pub(super) fn take_late(&mut self, now: Cycle) {
         while self.ports.late.is_due(now)
