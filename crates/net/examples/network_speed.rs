@@ -15,12 +15,12 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::time::Instant;
 
-/// Sends messages of one length to a peer, each when the last one has left; or waits for them.
+/// Sends messages of one length to a peer, each when the previous one has left. Without a peer, waits for messages.
 struct Stream {
     to: Option<NodeId>,
     len: u32,
     left: u32,
-    /// Sends one back for each that arrives.
+    /// True if it sends one message back for each message that arrives.
     echoes: bool,
 }
 

@@ -7,7 +7,7 @@ use wire::eth::{self, Mac};
 use wire::ipv4;
 use wire::layers::{Layer, Layers};
 
-/// Most nodes of a network: the rule numbers them within 10.0.0.0/8.
+/// Maximum number of nodes of a network: the rule gives them addresses within 10.0.0.0/8.
 pub const MAX_NODES: u32 = (1 << 24) - 2;
 
 /// Addresses of all nodes.
@@ -34,7 +34,7 @@ impl Directory {
         self.n_nodes
     }
 
-    /// Gives a node addresses of its own. Returns the node that has one of them already, if another does.
+    /// Gives a node addresses of its own. If another node already has one of them, returns that node.
     pub fn assign(&mut self, node: NodeId, ip: Ipv4Addr, mac: Mac) -> Result<(), NodeId> {
         let holder = self.node_of_ip(ip).or_else(|| self.node_of_mac(mac)).filter(|&holder| holder != node);
         if let Some(holder) = holder {

@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Spins before the thread gives its core away. Some microseconds: a thread without a core must not wait for one that spins.
+/// Number of spins before the thread yields its core. They take some microseconds: a thread without a core must not wait for a
+/// thread that spins.
 const SPINS: u32 = 2_000;
-/// Times that it yields before it sleeps.
+/// Number of yields before the thread sleeps.
 const YIELDS: u32 = 50;
 
 /// Lets threads wait for each other, again and again.
@@ -77,7 +78,7 @@ impl Barrier {
     }
 
     fn wake_all(&self) {
-        // With the lock held, no thread is between its last look and its sleep.
+        // While this lock is held, no thread is between its last check and its sleep, so none misses the wake-up.
         let sleepers = self.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
         if *sleepers > 0 {
             self.wake.notify_all();

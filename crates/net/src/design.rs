@@ -228,7 +228,7 @@ impl<'a> Draft<'a> {
                 None => drafts.push((ends, Some(i))),
             }
         }
-        // Ports that are named come first; the others take the free ones in order.
+        // Links with a named port get it first; the others take the free ports in order.
         for (ends, entry) in &drafts {
             for (side, &(node, port)) in ends.iter().enumerate() {
                 if let (Some(port), Some(i)) = (port, entry) {
@@ -351,7 +351,7 @@ impl<'a> Draft<'a> {
             framing,
             max_frame: max_frame as usize,
             faults,
-            // assumed: late frames are held for as long as the longest distance takes in longest frames, and ten delays
+            // assumed: ten delays, plus the line time of `faults.distance` frames of the maximum length
             longest_hold: Time::from_fs(
                 delay.fs() * 10 + rate.time(framing.line_bits(max_frame as usize) * u64::from(faults.distance)).fs(),
             ),

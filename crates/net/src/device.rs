@@ -28,8 +28,9 @@ pub struct Departure {
 
 /// A NIC with its host. It lives on one thread, and the rules of [`Node`] hold for it.
 ///
-/// It stores and forwards: it may use a frame when the frame's last bit has arrived (`arrival.tail`), and what it hands over begins on the
-/// line at that time or later. A device that serialises its frames itself has a link without a rate in its direction.
+/// It stores and forwards: it may use a frame when the frame's last bit has arrived (`arrival.tail`). A frame that it hands over
+/// begins on the line at [`Departure::at`] or later. A device that serialises its frames itself has a link without a rate in its
+/// direction.
 pub trait Device: Any {
     /// A frame arrives. `arrival.tail` may be later than the next `run_until`. Arrivals of different ports are in order of their heads.
     fn receive(&mut self, port: PortId, arrival: Arrival);
@@ -176,7 +177,7 @@ struct Transmitter {
     waiting: Tally,
     /// Bytes in each queue.
     depth: [u64; N_CLASSES],
-    /// Most bytes in one queue.
+    /// Maximum bytes in one queue so far.
     peak: u64,
     now: Time,
 }
@@ -202,7 +203,7 @@ impl Transmitter {
         self.coming.push_back((at, frame));
     }
 
-    /// The class that goes next, and when: the first that may, and of several the highest.
+    /// The class that sends next, and the time. It is the class that may send first; of several, the highest.
     fn next_class(&self) -> Option<(Time, usize)> {
         let free = self.line.free_at().max(self.now);
         let ready = |class: usize| self.pauses.until(class as u8).max(free);
@@ -212,7 +213,7 @@ impl Transmitter {
 
     fn next_event(&self) -> Option<Time> {
         let next = self.next_class().map(|(at, _)| at).filter(|&at| at < Time::MAX);
-        // An order alone changes nothing that can be seen, unless frames wait for it.
+        // A pause order has no visible effect unless frames wait.
         let order = self.orders.front().filter(|_| self.waiting.frames > 0).map(|&(at, _)| at);
         [next, order, self.coming.front().map(|&(at, _)| at)].into_iter().flatten().min()
     }

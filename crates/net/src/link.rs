@@ -78,7 +78,7 @@ pub(crate) struct Wire {
     to: (NodeId, PortId),
     direction: Direction,
     draws: Option<FaultDraws>,
-    /// Late frames, each with the number of frames that must cross before it, and the time at which it goes at the latest.
+    /// Late frames, each with the number of frames that must cross before it, and with the latest time of its release.
     late: Vec<(u32, Time, Frame)>,
     number: u64,
     hash: u64,

@@ -18,7 +18,7 @@ use kernel::Time;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
-/// How a network runs. None of it changes a result.
+/// Options of a run. None of them changes a result.
 #[derive(Default)]
 pub struct Options {
     /// Number of threads; 0 means one for each core.

@@ -17,8 +17,9 @@ pub type NodeFailure = Box<dyn Error + Send + Sync>;
 /// A node at the level of the lines: it decides when each frame is on its lines. [`crate::device::Attached`] makes one of a device that only
 /// hands frames over.
 ///
-/// A node lives on one thread. How the engine slices time and distributes nodes changes no result, if the node keeps these rules: it
-/// acts only on frames that it received, and `run_until` in two steps does what it does in one.
+/// A node lives on one thread. The engine may slice time and distribute nodes in any way without changing a result, if each node
+/// keeps two rules: it acts only on frames that it received, and two calls of `run_until` do the same as one call with the later
+/// time.
 pub trait Node: Any {
     /// A frame arrives. `arrival.head` is later than all that is simulated. Calls are in order of (head, link, number on the link). The node
     /// must not act before `head`, and not before `tail` on anything that the end of the frame decides.
@@ -41,7 +42,7 @@ pub trait Node: Any {
         Vec::new()
     }
 
-    /// To get the type back.
+    /// Allows a downcast to the type of the node.
     fn as_any(&mut self) -> &mut dyn Any;
 }
 
@@ -65,7 +66,7 @@ pub struct PortPlace {
     pub delay: Time,
     /// Longest frame that it carries, without FCS, in bytes.
     pub max_frame: usize,
-    /// Time between the last bit of a pause frame and the end of the transmitter's last frame start.
+    /// Time from the last bit of a pause frame until the transmitter obeys it.
     pub pause_reaction: Time,
 }
 

@@ -5,8 +5,8 @@ use std::collections::{BinaryHeap, VecDeque};
 
 /// A queue from which the least item is taken.
 ///
-/// Items are often added in their order. Those that are not less than the last one form a run, in which adding and taking
-/// cost nothing; only the others are in a heap.
+/// Items are often added in ascending order. An item that is not less than the last item of the run is appended to the run, where
+/// adding and taking are cheap. All other items are in a heap.
 pub(crate) struct Ordered<T> {
     run: VecDeque<T>,
     heap: BinaryHeap<Reverse<T>>,

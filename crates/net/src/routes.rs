@@ -110,7 +110,7 @@ impl Graph {
         })
     }
 
-    /// The routes of all switches to all other nodes; `None` for the other nodes.
+    /// For each switch, its routes to all other nodes; `None` for nodes that are not switches.
     pub fn routes(&self) -> Vec<Option<Arc<SwitchRoutes>>> {
         let n = self.neighbours.len();
         let switches: Vec<usize> = (0..n).filter(|&node| self.is_switch[node]).collect();

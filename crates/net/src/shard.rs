@@ -54,7 +54,7 @@ pub(crate) struct Shard {
     residents: Vec<Resident>,
     /// Position of each node that lives here, by its number.
     positions: Vec<Option<u32>>,
-    /// Times at which nodes are due; an entry that is not its node's `due` is old.
+    /// Times at which nodes are due. An entry is stale if its time is not its node's `due`.
     agenda: Ordered<(Time, usize)>,
     /// Least delay of links between nodes that live here.
     lookahead: Time,
@@ -128,7 +128,7 @@ impl Shard {
     fn schedule(&mut self, position: usize) {
         let resident = &mut self.residents[position];
         let due = resident.next();
-        // Nothing happens twice: a node that stays due in the past would run forever.
+        // The node is due after the present time: a node that stays due in the past would run forever.
         let due = due.map(|due| self.now.map_or(due, |now| due.max(now + Time::from_fs(1))));
         let before = std::mem::replace(&mut resident.due, due);
         if let Some(due) = due.filter(|_| due != before) {

@@ -13,8 +13,8 @@ use std::net::Ipv4Addr;
 
 /// A network.
 ///
-/// With a topology, devices are named `n0`, `n1`, and so on, and entries of `nodes`, `switches` and `links` change single ones. Without, the
-/// entries are the network.
+/// With a topology, devices are named `n0`, `n1`, and so on, and entries of `nodes`, `switches` and `links` change single nodes,
+/// switches and links. Without a topology, the entries define the whole network.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NetworkSpec {

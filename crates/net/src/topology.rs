@@ -5,9 +5,9 @@ use diagnostics::param::{ParamError, must, within};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Most devices of a topology.
+/// Maximum number of devices of a topology.
 pub const MAX_DEVICES: u64 = 1 << 16;
-/// Most ports of a switch.
+/// Maximum number of ports of a switch.
 pub const MAX_PORTS: u32 = 1024;
 
 /// A topology.
@@ -113,8 +113,9 @@ fn check_devices(n: u64) -> Result<u32, ParamError> {
     Ok(n as u32)
 }
 
-/// An extended generalised fat tree (Öhring et al., IPPS 1995): a vertex of level `l` has `down[l]` children and `up[l]` parents. Its label is
-/// a digit for each level: up to `l` the number of the parent that was taken, above `l` the number of the child.
+/// An extended generalised fat tree (Öhring et al., IPPS 1995): a vertex of level `l` has `down[l]` children and `up[l]` parents.
+/// Its label has one digit for each level. Up to level `l`, the digit is the number of the parent that was taken; above, it is
+/// the number of the child.
 fn fat_tree(levels: u32, radix: u32, over: Ratio, nodes: Option<u32>) -> Result<Shape, ParamError> {
     within("levels", levels, 1, 4)?;
     within("radix", radix, 2, MAX_PORTS)?;

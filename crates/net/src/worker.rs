@@ -85,7 +85,7 @@ pub(crate) enum Reply {
     Counted(Ledger),
     /// Rows of all threads for the observer, in arbitrary order, but after all earlier ones. The sender does not wait for an answer.
     Rows(Vec<Row>),
-    /// With the order of errors: the least one counts.
+    /// The number orders the errors of several threads: the error with the lowest number is returned.
     Failed(u32, NetError),
 }
 

@@ -1,6 +1,6 @@
 //! Bytes in first-in, first-out order.
 
-/// Number of bytes taken after which a queue moves the others to its beginning.
+/// After this many bytes are taken, a queue moves the others to its beginning.
 const MOST_TAKEN: usize = 4096;
 
 /// Bytes that are added and taken in slices.

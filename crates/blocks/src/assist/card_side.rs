@@ -122,7 +122,7 @@ pub(super) fn next_activity(clock: Clock, now: Cycle, has_acted: bool, due: Opti
 
 /// A descriptor that is being read, possibly in several references.
 pub(super) struct Reading<E> {
-    /// Which descriptor.
+    /// The descriptor.
     pub entry: E,
     addr: u64,
     bytes: u32,

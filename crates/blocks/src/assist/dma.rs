@@ -358,7 +358,8 @@ impl Component for DmaAssist {
             self.ask_source(now);
         }
         self.count(now);
-        // All work that answers allow is done by now. Records of waiting times look at the buffer after each request.
+        // All work that the received answers allow is done by now. To record waiting times, the assist must check after
+        // each request if the buffer is full.
         let may_ask = match self.recorder {
             None => self.card.may_follow(now) || self.host.may_follow(now),
             Some(_) => has_acted || self.card.has_sent(now) || self.host.has_sent(now),

@@ -73,11 +73,11 @@ pub struct Move {
     pub card: Vec<Area>,
     /// Bytes of host memory; none for network frames.
     pub host: Area,
-    /// When the assist learned of the transfer: of firmware's order, or the frame.
+    /// When the assist learned of the transfer, from firmware's order or from an arriving frame.
     pub ordered: Time,
     /// When the assist first used the bytes.
     pub begun: Time,
-    /// Causes in order of time, each with its end. An end may come before that of the transfer before it.
+    /// Causes in order of time, each with its end. An end may be earlier than the end of the previous cause.
     pub steps: Vec<(Wait, Time)>,
 }
 
@@ -88,8 +88,8 @@ impl Move {
     }
 }
 
-/// Counts the cycles in which a condition holds: it begins to hold now, or ceases. Returns the cycles since it began,
-/// once it ends.
+/// Tracks since when a condition holds; `is_so` tells if it holds now. When the condition ends, returns the cycles for
+/// which it held; otherwise 0.
 pub(super) fn count_since(since: &mut Option<Cycle>, now: Cycle, is_so: bool) -> Cycle {
     if is_so {
         since.get_or_insert(now);
@@ -98,7 +98,7 @@ pub(super) fn count_since(since: &mut Option<Cycle>, now: Cycle, is_so: bool) ->
     since.take().map_or(0, |since| now - since)
 }
 
-/// Where assists leave the transfers that they have finished.
+/// The log to which assists add the transfers that they have finished.
 pub type MoveLog = Rc<RefCell<Vec<Move>>>;
 
 /// Records the transfers of an assist.

@@ -11,7 +11,7 @@
 //! Source:  thesis, table 3.3 (MAC assist); IEEE 802.3; docs/machines/tigon2.md, Descriptors, has the layout of
 //!           descriptors.
 //! Differs: hardware writes while a frame arrives. If `is_paced`, bytes reach memory one frame time later than in
-//!           hardware (the time of the longer frame, behind a longer one); otherwise they are written at once after
+//!           hardware (or the time of the frame in front, if that is longer); otherwise they are written at once after
 //!           the frame's end. Overruns are not counted in memory.
 
 mod drops;
@@ -61,7 +61,7 @@ pub struct MacReceive {
     /// End of the last frame on a paced line.
     busy_until: Time,
     counts: Counts,
-    /// How much of the buffers in memory holds frames, of [`PARTS`] parts.
+    /// Occupied part of the buffers in memory, in units of 1/[`PARTS`].
     buffered: Level,
     recorder: Option<Recorder>,
 }
@@ -114,7 +114,7 @@ struct Incoming {
 #[derive(Clone, Copy, Default)]
 struct Times {
     arrived: Cycle,
-    /// Its first byte was sent to memory, and memory acknowledged its last one.
+    /// The first byte was sent to memory (`sent`); memory acknowledged the last one (`stored`).
     sent: Cycle,
     stored: Cycle,
     /// Its descriptor was in memory.
@@ -354,7 +354,7 @@ impl MacReceive {
         let Some(recorder) = &self.recorder else { return };
         let Times { arrived, sent, stored, described } = frame.times;
         let len = frame.bytes.len() as u64;
-        // A paced receiver gets the frame's bytes again, at the rate of the line.
+        // A paced receiver writes a frame as if its bytes arrived a second time, at the rate of the line.
         let at = |time: Time| self.clock.cycle_at_or_after(time);
         let line = self.params.is_paced.then(|| [at(frame.begins), at(frame.begins + self.line.time(len))]);
         let [begins, whole] = line.unwrap_or([sent, sent]);

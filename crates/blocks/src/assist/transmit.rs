@@ -358,7 +358,7 @@ impl Component for MacTransmit {
         let room = self.ask_bytes(now);
         let leaves = self.transmit(now);
         let due = [room, leaves].into_iter().flatten().min();
-        // Records of waiting times look at the buffer after each request.
+        // To record waiting times, the assist must check after each request if the buffer is full.
         let may_ask = if self.recorder.is_some() { self.card.has_sent(now) } else { self.card.may_follow(now) };
         next_activity(self.clock, now, acted || may_ask, due)
     }

@@ -131,8 +131,8 @@ impl Core {
         };
     }
 
-    /// A line that this core requested has arrived, and the core does not wait for it. Behind an event load nothing enters decode
-    /// before the event, whatever is there (`riscv_controller.sv`, state ELW_EXE).
+    /// A line that this core requested has arrived, and the core does not wait for it. Behind an event load, no instruction
+    /// enters decode before the event, even if its line is present (`riscv_controller.sv`, state ELW_EXE).
     pub fn line_came(&mut self) {
         if self.behind == Behind::NotThere {
             let waits_for_event = matches!(self.access.kind, AccessKind::Load(Load::Elw));

@@ -36,11 +36,12 @@ pub(super) struct Block {
     pub plain: Box<[BlockStep]>,
     /// The access or jump.
     pub last: BlockStep,
-    /// Its address, which is the end of the plain instructions; then the address after it.
+    /// Address of the access or jump (`last_pc`), which is the end of the plain instructions; address after it
+    /// (`next_pc`).
     pub last_pc: u32,
     pub next_pc: u32,
-    /// The last fetch line that must be present, counted from the program's first, and how many lines before it;
-    /// [`NEVER`] if the block is empty.
+    /// The last fetch line that must be present, counted from the program's first line, and the number of lines
+    /// directly before it that must be present too. That number is [`NEVER`] if the block is empty.
     end_line: u32,
     more_lines: u8,
     /// The end of the block, after the plain instructions.
@@ -52,14 +53,14 @@ pub(super) struct Block {
 pub(super) enum End {
     /// A memory access; `feeds_next` if the next instruction reads the loaded register.
     Access { feeds_next: bool },
-    /// A branch or jump to a constant distance, with its cycles if taken: without waiting, and after a long wait in
-    /// decode.
+    /// A branch or jump to a constant distance. If taken, it costs `taken` cycles without waiting, and `least` cycles
+    /// after a long wait in decode.
     Jump { taken: u8, least: u8 },
     /// The next block, or an instruction that needs checks.
     Open,
 }
 
-/// More lines than are counted.
+/// Greater than any count of lines, so that the block never runs.
 const NEVER: u8 = u8::MAX;
 
 impl Block {

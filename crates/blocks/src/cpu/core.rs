@@ -147,7 +147,7 @@ pub struct Core {
     pub(super) line: u32,
     /// The line requested in advance, as `pc / 16`, until it becomes the current one.
     pub(super) ahead: u32,
-    /// The line was requested for the target of the jump in decode.
+    /// True if the line in `ahead` was requested for the target of the jump in decode.
     pub(super) redirected: bool,
     /// Earliest cycle of the next instruction, while `ahead` is [`BEFORE_STRADDLING`] and the target of the jump is current.
     pub(super) second_from: Cycle,
@@ -187,7 +187,7 @@ pub(super) enum Remains {
     Refusal { pc: u32, cause: u32, at: Cycle },
 }
 
-/// The effect of an instruction besides that on registers.
+/// The effect of an instruction beyond its register writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Pending {
     Nothing,
@@ -233,7 +233,7 @@ impl Core {
         }
     }
 
-    /// Gives a core of the profile RI5CY the registers `cycle` and `cycleh` of the standard.
+    /// Adds the standard's registers `cycle` and `cycleh` to a core of the profile RI5CY.
     pub fn add_cycle_register(&mut self) {
         self.csrs.has_cycle = true;
     }
@@ -363,10 +363,12 @@ impl Core {
         if self.watched != 0 {
             self.watch_access(waited);
         }
-        // The instruction that comes to fetch while the load waits enters decode when the result is there.
+        // If the next instruction came to fetch only while the load waited, it enters decode when the result is
+        // available.
         if self.access.feeds_next && self.behind != Behind::AtFetch {
             self.time += timing::LOAD_USE;
-            // A jump redirects fetch meanwhile, unless to the address that the load has stepped, which is known only now.
+            // A jump has redirected fetch meanwhile, unless it jumps to the register that the load incremented, which is known
+            // only now.
             self.held = if self.access.stepped == SINK { waited } else { 0 };
             self.last_rd = SINK;
             self.count(EVENT_LOAD_USE, 1);

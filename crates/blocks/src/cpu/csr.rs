@@ -14,7 +14,7 @@ pub enum Privilege {
     Machine,
 }
 
-/// Which control registers exist, and how they behave.
+/// Selects which control registers exist and how they behave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Profile {
     /// RI5CY in PsPIN: no user counters, counters disabled after reset, `mtval` is 0, traps go to 256-byte blocks.
@@ -39,7 +39,7 @@ const INHIBIT_CYCLE: u32 = 1;
 const INHIBIT_INSTRET: u32 = 1 << 2;
 const INHIBIT_EVENT: u32 = 1 << 3;
 
-/// A counter register, kept as a difference from what it counts so that counting costs nothing.
+/// A counter register. It is stored as its difference from the counted number, so that counting costs nothing.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counter {
     /// While the counter runs: its value minus the counted number. While it is inhibited: its value.
@@ -84,7 +84,8 @@ pub struct Csrs {
     profile: Profile,
     /// Current privilege.
     pub privilege: Privilege,
-    /// RI5CY has the standard's register `cycle`, too, which it lacks: the core's cycle, which nothing stops or sets.
+    /// True if a RI5CY core has the standard's register `cycle`, which the hardware lacks. It holds the core's cycle;
+    /// programs can neither stop nor set it.
     pub(super) has_cycle: bool,
     /// Value of `mhartid`, and of `uhartid` on RI5CY.
     pub hart_id: u32,

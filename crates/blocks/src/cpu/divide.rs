@@ -200,7 +200,7 @@ impl Core {
     pub(super) fn is_fetched<L: FetchLines>(&self, program: &Program, lines: &L, pc: u32) -> bool {
         let straddles = program.slot(pc).is_some_and(|slot| slot.place() == Place::Straddles);
         let last_half = pc.wrapping_add(if straddles { 2 } else { 0 });
-        // The prefetch buffer has the current line, whatever the cache has.
+        // The prefetch buffer has the current line, even if the cache has lost it.
         let has = |addr: u32| self.line == addr >> 4 || lines.present(addr);
         has(pc) && has(last_half)
     }
@@ -363,7 +363,7 @@ mod tests {
         let code = [&branch, &testkit::text::assemble(4, &text)[..], &[0x01, 0x00], &nops].concat(); // c.nop at 24
         let mut bench = Bench::of(&code, 3, TEN_CYCLES);
         assert_eq!((bench.leaves(26), bench.leaves(30), bench.leaves(34)), (12, 13, 14));
-        // The target is a division too, which decode does not keep.
+        // Now the target is a division too. Decode does not keep it.
         let divides = testkit::text::assemble(26, &format!("divu a1, a2, a3\n {}", NOP.repeat(3)));
         let code = [&code[..26], &divides].concat();
         let mut bench = Bench::of(&code, 3, TEN_CYCLES);
@@ -382,9 +382,10 @@ mod tests {
 
     #[test]
     fn a_division_repeats_until_the_next_instruction_has_come() {
-        // It is there when the division leaves decode.
+        // The next line is present when the division leaves decode.
         assert_eq!(next_leaves("divu a1, a2, a3", 4), 13);
-        // A cycle later, and so on: it enters decode when the division leaves, in cycles 13 and 23, and waits for the next one.
+        // The line comes later: the next instruction enters decode when a repetition of the division leaves it (cycles 13, 23 or
+        // 33), and waits for the following repetition.
         assert_eq!([5, 14, 15, 24, 25].map(|at| next_leaves("divu a1, a2, a3", at)), [23, 23, 33, 33, 43]);
         // From the first repetition on, the divisor is the quotient, 0, and a division by it takes 35 cycles.
         assert_eq!([5, 14, 15].map(|at| next_leaves("divu a3, a2, a3", at)), [48, 48, 83]);

@@ -108,7 +108,7 @@ impl Loops {
         }
     }
 
-    /// Returns from `pc` to the start of loop `id`. Gives the start address.
+    /// Goes back from `pc` to the start of loop `id`. Returns the start address.
     fn go_back(&mut self, id: usize, pc: u32) -> u32 {
         let start = self.seen[id].start & !1;
         if start == pc {

@@ -1,4 +1,4 @@
-//! Where the cycles of a core go. Only a core with a profile pays for it.
+//! A profile of a core's cycles. Only a core with a profile pays for it.
 //!
 //! A cycle belongs to the instruction that leaves decode in it. If none does, the cycle is lost: to an access that waits, to a taken jump,
 //! or to the instruction that could not enter decode.
@@ -63,7 +63,8 @@ pub(super) struct CoreProfile {
     code: CodeProfile,
     /// True if instructions are counted one by one. Otherwise only cycles between marks are counted, and `code` has one entry.
     has_code: bool,
-    /// Lost cycles by cause; those up to the last mark, and those between the two last marks. Empty without marks.
+    /// Lost cycles by cause: all, those up to the last mark, and those between the last two marks. Empty if marks are
+    /// not used.
     lost: Vec<u64>,
     lost_to_mark: Vec<u64>,
     lost_between: Vec<u64>,

@@ -163,7 +163,8 @@ impl Program {
 
     /// Returns true if the instruction at `pc` waits in decode for the register of `load`, the instruction before it.
     ///
-    /// It waits if it reads the register, or if the ALU writes the same register for it. This holds for register 0 too.
+    /// It waits if it reads that register, or if its own ALU result goes to that register. This holds for register 0
+    /// too.
     ///
     /// Source: PsPIN RTL a49fec8, `riscv_controller.sv`, lines 1014 to 1024.
     #[inline]
@@ -177,8 +178,9 @@ impl Program {
         loads && (u64::from(reads) >> load.rd & 1 != 0 || slot.inst.rd == load.rd && alu_writes(slot.inst.class()))
     }
 
-    /// Returns true if the instruction at `pc` loads a register that it reads too. While decode keeps it because the next instruction is
-    /// not fetched, it waits there for its own result. So the next one enters decode no earlier than two cycles after the grant.
+    /// Returns true if the instruction at `pc` loads a register that it also reads. If the next instruction is not fetched yet,
+    /// decode keeps the load, and the load waits there for its own result. So the next instruction enters decode at the earliest
+    /// two cycles after the grant.
     ///
     /// Source: PsPIN RTL a49fec8, `riscv_controller.sv`, lines 1014 to 1020, which do not ask whether the instruction in decode is valid.
     #[cold]

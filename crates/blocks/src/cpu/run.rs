@@ -201,7 +201,7 @@ impl Core {
         if self.ahead == BEFORE_STRADDLING {
             return (!is_jump(slot)).then_some(self.second_from.saturating_sub(self.time));
         }
-        // It has entered decode, and fetch does not wait while it waits there.
+        // The instruction has entered decode. While it waits there, fetch continues.
         if slot.place() == Place::End {
             return Some(1u64.saturating_sub(self.held));
         }

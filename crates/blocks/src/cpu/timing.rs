@@ -12,18 +12,19 @@ pub const PLAIN: u64 = 1;
 pub const MUL_HIGH: u64 = 5;
 /// A taken branch: it is resolved in EX.
 pub const BRANCH_TAKEN: u64 = 3;
-/// A jump: it redirects fetch from ID, in its first cycle there. Cycles of waiting behind an access are included,
-/// down to 1.
+/// A jump. It redirects fetch in its first cycle in ID, so cycles for which it waits there behind an access are
+/// subtracted; at least 1 cycle remains.
 pub const JUMP: u64 = 2;
 /// Additional cycles if the target is a 32-bit instruction that straddles two lines.
 pub const STRADDLING_TARGET: u64 = 1;
 /// Additional cycles if a hardware loop ends with an instruction to which fetch was just redirected. Derived, not
 /// measured.
 pub const LOOP_END_AT_TARGET: u64 = 1;
-/// Additional cycles if the previous instruction loads an operand, or the register that the ALU writes.
+/// Additional cycles if the previous instruction loads an operand of this one, or the register to which this one's ALU
+/// result goes.
 pub const LOAD_USE: u64 = 1;
-/// Cycles after the grant of a load that reads the register that it loads, until the next instruction enters decode, if it was not fetched
-/// when the load left.
+/// For a load that reads the register that it loads: cycles from its grant until the next instruction enters decode, if that
+/// instruction was not fetched when the load left decode.
 pub const OWN_RESULT: u64 = 2;
 /// A jump to a register that it also writes, if its target is not fetched when it leaves decode.
 pub const JUMP_OWN_RESULT: u64 = 3;

@@ -13,16 +13,17 @@ pub struct Passage {
     pub bytes: u32,
 }
 
-/// Where a host keeps a frame, for the paths of frames.
+/// The place of a frame in host memory, for the paths of frames.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HostPlace {
     /// The frame number.
     pub frame: u64,
     /// When the host posted the frame, or took it.
     pub at: Time,
-    /// Host memory of its bytes: addresses and numbers of bytes.
+    /// Areas of host memory that hold its bytes: address and number of bytes.
     pub data: Vec<(u64, u64)>,
-    /// Host memory of its descriptors, and of the word by which the host learns of a received frame.
+    /// Areas of host memory that hold its descriptors and, for a received frame, the word that announces it to the
+    /// host.
     pub descriptors: Vec<(u64, u64)>,
 }
 

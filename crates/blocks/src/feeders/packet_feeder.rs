@@ -1,4 +1,4 @@
-//! `packet-feeder`: the network that sends to a card: the frames of the run, at line rate or at given times.
+//! `packet-feeder`: the network that sends the frames of the run to a card, at line rate or at given times.
 //!
 //! Ports:   `wire` (frames, sends): each frame when its last bit has passed; `go` (go, receives, optional): starts
 //!           the traffic; without it, traffic starts at 0.

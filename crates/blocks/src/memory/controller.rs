@@ -28,7 +28,7 @@ pub struct MemoryController {
     arrivals: Rc<Cell<u64>>,
     /// Requesters with a reference.
     active: u64,
-    /// Those of them with room for the reply, which stays until the reply is sent.
+    /// Requesters in `active` that have room for the reply. The room remains until the reply is sent.
     ready: u64,
     arbitrator: Arbitrator,
     waits: WaitTimes,

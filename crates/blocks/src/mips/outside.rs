@@ -30,7 +30,7 @@ impl MipsCore {
                 }
                 CpuControl::SetRegister(r, value) if is_halted => self.state.set(r, value),
                 CpuControl::StackOffset(offset) => self.stack_offset = offset,
-                // These are for a halted core, and this one runs.
+                // These orders need a halted core, and this core runs.
                 CpuControl::Run | CpuControl::Step | CpuControl::SetPc(_) | CpuControl::SetRegister(..) => (),
             }
         }

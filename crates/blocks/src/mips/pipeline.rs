@@ -110,7 +110,7 @@ pub(super) struct Pipeline {
     free_on_time: Cycle,
     /// The same with all waiting included.
     free: Cycle,
-    /// The cycles after those in which data last used the scratchpad's port.
+    /// Cycles directly after the latest data accesses at the scratchpad's port.
     behind_data: [Cycle; 4],
     n_data: usize,
     pub cycles: Cycles,

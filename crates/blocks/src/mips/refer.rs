@@ -126,8 +126,8 @@ fn nearest(clock: Clock, span: Time) -> Cycle {
     if clock.edge(above) - span > span - clock.edge(below).min(span) { below } else { above }
 }
 
-/// The write of the bits of `mask`, which must be whole bytes, to the word that contains `addr`: its first address
-/// and data.
+/// A write of `bits` under `mask`, which must select whole consecutive bytes, to the word that contains `addr`. Returns
+/// the address of the first written byte, and the write.
 pub(super) fn write(addr: u32, bits: u32, mask: u32) -> (u32, Access) {
     let first = mask.leading_zeros() as usize / 8;
     let end = 4 - mask.trailing_zeros() as usize / 8;

@@ -240,7 +240,7 @@ fn a_branch_may_leave_a_loop_from_its_end() {
 
 #[test]
 fn a_loop_of_one_instruction_does_not_repeat() {
-    // Fetch has compared its address before `lp.setupi` wrote the registers.
+    // Fetch compares the address of the `addi` before `lp.setupi` has written the registers.
     check(
         "lp.setupi x0, 5, end
          end:
@@ -255,7 +255,7 @@ fn a_loop_of_one_instruction_does_not_repeat() {
             a0=400 a1=500 a2=1 a4=5
         "#]],
     );
-    // Set up in time, it runs once too often and waits for fetch.
+    // If the registers are written early enough, the loop runs once more than its count and waits for fetch.
     check(
         "lp.starti x0, end
          lp.endi x0, end
@@ -344,7 +344,8 @@ fn a_trap_within_a_loop_does_not_change_the_number_of_rounds() {
         csrrs a4, lpcount0, zero
         ebreak";
     assert_eq!(run_through_traps(inside, behind), [4, 4, 1, 0]);
-    // After its end the loop is inactive, so a call there that returns after the call has left the loop.
+    // Fetch returns to the start only from the end address. So a call at the end that returns to the next address
+    // leaves the loop.
     let at_the_end = "lp.setupi x0, 4, end
         addi a2, a2, 1
         end:

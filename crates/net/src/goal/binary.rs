@@ -1,22 +1,27 @@
 //! Reads the binary form.
 //!
-//! Little endian, without padding: the number 4223 (64 bits), the number of ranks (32), the highest cpu and nic (8 each);
-//! for each rank the first byte of its part and the byte behind it (64 each, counted from behind the first number); the parts.
-//! A part: the number of operations and of roots (32 each), which are operations without dependencies; the roots (32 each);
-//! operations of 39 bytes; dependents (32 each).
+//! All numbers are little endian, without padding. A file contains:
+//!
+//! - the number 4223 (64 bits), the number of ranks (32), the highest cpu and the highest nic (8 each);
+//! - for each rank, the positions of the first byte of its part and of the byte after the part (64 each); positions count
+//!   from the end of the first number;
+//! - the parts of all ranks.
+//!
+//! A part contains the number of operations and the number of roots (32 each), the roots (32 each), the operations (39
+//! bytes each) and the dependents (32 each). Roots are operations without dependencies.
 
 use super::builder::{Builder, signed};
 use super::{ANY, GoalError, Kind, Op, Schedule};
 
 /// The first number of a file.
 pub const COOKIE: u64 = 4223;
-/// The first number of a file that LogGOPSim has used up with `--save-mem`.
+/// The first number of a file that a run of LogGOPSim with `--save-mem` has made unusable.
 const SPOILT: u64 = 2342;
 /// Bytes in front of the table of parts: the first number, ranks, highest cpu and nic.
 pub(super) const HEADER: usize = 14;
 /// Bytes of an operation.
 pub(super) const NODE: usize = 39;
-/// Positions count from behind the first number.
+/// File offset from which positions count: the end of the first number.
 pub(super) const BASE: usize = 8;
 
 /// True if a file begins as a binary schedule does, intact or spoilt.

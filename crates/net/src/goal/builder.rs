@@ -12,7 +12,7 @@ struct Edge {
     on_start: bool,
 }
 
-/// A schedule that is being made. Its problems are texts without a place, which its caller knows.
+/// A schedule under construction. Its error texts have no place in a file; the caller adds it.
 pub struct Builder {
     n_ranks: u32,
     ops: Vec<Op>,

@@ -4,7 +4,7 @@ use super::GoalError;
 use std::io::{BufRead, Read};
 use std::ops::Range;
 
-/// The most bytes of a line.
+/// Maximum bytes of a line.
 const MAX_LINE: usize = 1 << 16;
 
 /// The form of a token.

@@ -21,7 +21,7 @@ use std::ops::Range;
 /// The peer of a receive that takes messages from any rank, and the tag that fits any tag.
 pub const ANY: u32 = u32::MAX;
 
-/// The most operations of a schedule.
+/// Maximum number of operations of a schedule.
 pub const MAX_OPERATIONS: usize = (1 << 30) - 1; // The simulator keeps two bits of a number for itself.
 
 /// The kind of an operation. The numbers are those of the binary form.
@@ -104,7 +104,8 @@ pub struct Schedule {
     ranks: Vec<u32>,
     /// The first dependent of each operation, and the end of the last one.
     firsts: Vec<u32>,
-    /// Dependents by the operation that they wait for: those on its end first. Bit 0 is set for a start.
+    /// Dependents, grouped by the operation that they wait for. Those that wait for its end come first. Bit 0 is set if
+    /// the dependent waits for the start.
     dependents: Vec<u32>,
 }
 
@@ -157,12 +158,12 @@ impl Schedule {
         open
     }
 
-    /// The highest number of a processor.
+    /// The highest processor number of all operations.
     pub fn highest_cpu(&self) -> u8 {
         self.ops.iter().map(|op| op.cpu).max().unwrap_or(0)
     }
 
-    /// The highest number of a network card.
+    /// The highest network card number of all operations.
     pub fn highest_nic(&self) -> u8 {
         self.ops.iter().map(|op| op.nic).max().unwrap_or(0)
     }

@@ -60,7 +60,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        // source: defaults of LogGOPSim's generator, but for ranks and bytes, which it has no defaults for.
+        // source: defaults of LogGOPSim's generator, except ranks and bytes, for which it has no defaults.
         Options { ranks: 2, bytes: 1, segment: 1, ways: 1, seed: 1 }
     }
 }
@@ -107,7 +107,7 @@ impl Pattern {
         })
     }
 
-    /// The most operations that it has.
+    /// Upper bound of its number of operations.
     fn n_ops(self, options: &Options) -> u64 {
         let (ranks, rounds) = (u64::from(options.ranks), 32 * u64::from(options.ways).saturating_mul(3));
         match self {

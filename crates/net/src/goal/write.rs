@@ -40,11 +40,11 @@ fn operation(op: &Op, out: &mut impl Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// The dependencies of a rank in the order in which they are written: behind which operation, the operation that is waited
-/// for, and the one that waits.
+/// The dependencies of a rank in the order of their lines: the operation after which the line is written, the operation
+/// that is waited for, and the operation that waits.
 ///
-/// A line stands behind both of its operations. Dependents of one operation keep their order, so a reader frees them in
-/// the same order.
+/// The line of a dependency follows both of its operations. Dependents of one operation keep their order, so a reader
+/// releases them in the same order.
 fn dependencies(schedule: &Schedule, rank: u32) -> Vec<(u32, u32, Dependent)> {
     let mut lines = Vec::new();
     for (of, op) in schedule.range(rank).enumerate() {

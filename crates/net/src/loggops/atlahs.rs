@@ -15,7 +15,7 @@ impl Run<'_> {
             self.posted.push(host, Entry { op: event.op, source: op.peer, tag: op.tag, at: time });
             return Some(());
         };
-        // ATLAHS looks at the card's next send here, and not at the processor.
+        // ATLAHS considers the card's next send here, but not the processor.
         let turn = Slot { free: time, cause: Cause::new(event.op, Part::Turn) };
         let came = Slot { free: found.at, cause: Cause::new(found.op, Part::MessageTurn) };
         let begin = turn.or_later(self.sending[self.nic(host, op.nic)]).or_later(came);
@@ -25,7 +25,8 @@ impl Run<'_> {
         let (cpu, nic) = (self.cpu(host, op.cpu), self.nic(host, op.nic));
         let bytes = self.schedule.ops()[found.op as usize].size.max(1);
         let places = (found.source, op.cpu, op.nic);
-        // The sender's host has its turn first, in the order of a hash table of two.
+        // Released operations of the sender's host have their turn first: ATLAHS visits the two hosts in the order of a
+        // hash table.
         self.receive(found.op, event.op, begin.free, op.size.max(1), bytes, (cpu, nic), places, (1, 0))
     }
 

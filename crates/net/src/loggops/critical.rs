@@ -12,10 +12,10 @@ pub enum StepKind {
     Calc,
     /// A processor's overhead for a message that it sends.
     Send,
-    /// A card's gap, of a message that it sends or receives.
+    /// A card's gap for a message that it sends or receives.
     Gap,
-    /// A message on its way, as the model has it (L and G). In a network of links: the parts that belong to no known
-    /// message.
+    /// A message on its way, as the model computes it (L and G). In a network of links: the times that belong to no
+    /// known message.
     Network,
     /// In a network: a message in the NIC of its sender or receiver.
     Nic,
@@ -62,7 +62,7 @@ pub struct Step {
     pub kind: StepKind,
     /// The computation or the send; its place in [`Schedule::ops`].
     pub op: u32,
-    /// The rank at which it happens; of a message on its way, the sender.
+    /// The rank at which it happens; for a message on its way, the sender.
     pub rank: u32,
     /// Its start.
     pub start: Time,

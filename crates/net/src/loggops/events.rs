@@ -1,4 +1,4 @@
-//! Events in the order of time, then of their making; and operations that wait for a processor or a card.
+//! Events, ordered by time and then by creation; and operations that wait for a processor or a card.
 
 use super::matching::Mix;
 use super::record::Cause;
@@ -6,14 +6,14 @@ use crate::ordered::Ordered;
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
-/// An operation's turn, or a message's at its receiver.
+/// The turn of an operation, or of a message at its receiver.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Event {
     /// In femtoseconds.
     pub time: u64,
-    /// The number in the order of making, which stays when the event is put off.
+    /// Position in the order of creation. It stays the same when the event is deferred.
     pub number: u64,
-    /// The operation; of a message, its send.
+    /// The operation; for a message, its send operation.
     pub op: u32,
     /// The rank of the operation, and flags.
     rank: u32,
@@ -21,7 +21,7 @@ pub struct Event {
 
 /// The event is a message that arrives.
 const MESSAGE: u32 = 1 << 31;
-/// The event stands for all that wait in a group.
+/// The event is the first of a group and represents all events of the group.
 const FIRST: u32 = 1 << 30;
 
 impl Event {
@@ -38,7 +38,7 @@ impl Event {
     }
 }
 
-/// Events that wait until the same time for the same processor and card, the one that was made first in front.
+/// Events that wait until the same time for the same processor and card. The event that was created first is in front.
 struct Group {
     until: u64,
     cause: Cause,
@@ -48,9 +48,9 @@ struct Group {
 
 /// The events of a run.
 ///
-/// If an event's processor or card is busy, the event waits until that is free. Many events may wait for one processor, and
-/// each time only the first of them has its turn. So those that wait for the same form a group, and only the first one is
-/// in the queue: an event costs the same however many others wait.
+/// If an event's processor or card is busy, the event waits until it is free. Many events may wait for one processor, and each
+/// time only the first of them has its turn. So events that wait for the same processor and card form a group, and only the first
+/// event of a group is in the queue. The cost of an event does not depend on the number of waiting events.
 pub struct Events {
     queue: Ordered<Event>,
     groups: HashMap<u64, Vec<Group>, BuildHasherDefault<Mix>>,
@@ -65,7 +65,8 @@ impl Events {
         self.queue.push(event);
     }
 
-    /// The next event, if it is not an old one of a group; and the event's group if it waited in one.
+    /// Takes the next event. The flag is true if the event waited in a group; then [`Events::is_first`] tells if it is
+    /// still the first of the group.
     pub fn pop(&mut self) -> Option<(Event, bool)> {
         let mut event = self.queue.pop()?;
         let waited = event.rank & FIRST != 0;
@@ -79,7 +80,8 @@ impl Events {
         group.and_then(|group| group.waiting.first()).is_some_and(|first| first.0 == event.number)
     }
 
-    /// Takes an event out of its group, whose first one it is. The next one in the group has its turn at the same time.
+    /// Removes an event from its group, of which it is the first. The next event of the group has its turn at the same
+    /// time.
     pub fn leave(&mut self, place: u64, event: Event) -> Option<Cause> {
         let groups = self.groups.get_mut(&place)?;
         let at = groups.iter().position(|group| group.until == event.time)?;

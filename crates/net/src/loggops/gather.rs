@@ -46,7 +46,7 @@ fn send_of(schedule: &Schedule, ranks: &[RankResult], message: &Arrived) -> usiz
     first + message.send(&ranks[message.from as usize].numbers) as usize
 }
 
-/// Where each message spent its time, by its identity.
+/// The places where each message spent its time, by identity of the message.
 pub type Paths = NumberMap<MessageKey, Vec<Segment>>;
 
 /// Combines the results of all ranks: the times of all operations, or the reason why the schedule cannot end. `paths` divide the steps of
@@ -184,7 +184,7 @@ fn path(schedule: &Schedule, params: Params, ranks: &[RankResult], rank: u32, pa
 /// The messages of the network that move the message of a send: the message itself or its announcement, and the read with its reply.
 type Moves = [Option<MessageKey>; 3];
 
-/// Which messages of the network move the bytes of sends above the eager limit.
+/// The messages of the network that move the bytes of sends above the eager limit.
 struct Reads {
     /// Number of the announcement, by rank and operation of the send.
     announcements: HashMap<(u32, u32), u32>,

@@ -10,10 +10,10 @@ use super::stuck::Stuck;
 use crate::goal::{Kind, Op, Schedule};
 use kernel::Time;
 
-/// The most processors and cards of all ranks together.
+/// Maximum number of processors and cards of all ranks together.
 const MAX_PLACES: usize = 1 << 26; // assumed: 3 GiB, which a computer of today has.
 
-/// A processor or a card: when it is free, and why then.
+/// A processor or a card: the time from which it is free, and the cause of that time.
 #[derive(Clone, Copy)]
 pub(super) struct Slot {
     pub free: u64,
@@ -28,7 +28,7 @@ impl Slot {
         if other.free > self.free { other } else { self }
     }
 
-    /// Is busy at least until this time.
+    /// Keeps it busy at least until this time.
     pub fn raise(&mut self, free: u64, cause: Cause) {
         if self.free < free {
             *self = Slot { free, cause };
@@ -39,7 +39,7 @@ impl Slot {
 /// An operation that has become free.
 #[derive(Clone, Copy)]
 struct Freed {
-    /// Operations of the host with the lower number here have their turn first.
+    /// Operations with a lower number have their turn first.
     order: u32,
     host: u32,
     op: u32,
@@ -60,7 +60,7 @@ pub struct Run<'a> {
     pub(super) receiving: Vec<Slot>,
     /// Dependencies that each operation still waits for.
     open: Vec<u32>,
-    /// In the model atlahs: the latest end of what each operation requires.
+    /// In the model atlahs: for each operation, the latest end of the operations that it requires.
     ready: Vec<(u64, Cause)>,
     pub(super) events: Events,
     next_number: u64,
@@ -181,7 +181,8 @@ impl<'a> Run<'a> {
         let (base, per_byte) = (base.fs(), per_byte.fs());
         match bytes.checked_sub(1) {
             Some(more) => time.checked_add(base)?.checked_add(more.checked_mul(per_byte)?),
-            // An empty message costs one gap less than a byte: LogGOPSim's arithmetic modulo 2^64. `new` checks the bounds.
+            // An empty message costs one `per_byte` less than a message of one byte, because LogGOPSim computes modulo 2^64.
+            // `new` checks the bounds.
             None => time.checked_add(base - per_byte),
         }
     }
@@ -200,7 +201,8 @@ impl<'a> Run<'a> {
     /// The end of a processor's part of a message that arrives, in the model 2010.
     fn received(&self, time: u64, bytes: u64) -> Option<u64> {
         let Params { o, G, O, .. } = self.params;
-        // LogGOPSim takes the maximum modulo 2^64, so of an empty message the smaller one that is not 0.
+        // LogGOPSim takes the maximum of (s-1) O and (s-1) G modulo 2^64. For an empty message, that is the smaller one
+        // of O and G that is not 0.
         let is_smaller = bytes == 0 && G > Time::ZERO && O > Time::ZERO;
         self.end(time, o, if is_smaller { G.min(O) } else { G.max(O) }, bytes)
     }
@@ -343,7 +345,7 @@ impl<'a> Run<'a> {
             let op = base + dependent.op;
             self.open[op as usize] -= 1;
             if self.open[op as usize] == 0 {
-                // ATLAHS gives these the time 0.
+                // In ATLAHS, these operations are ready at time 0.
                 let (ready, cause) = match self.model {
                     Model::Loggopsim2010 => (event.time, Cause::new(event.op, Part::Turn)),
                     Model::Atlahs => (0, Cause::START),
@@ -420,8 +422,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The processor and the card that an operation waits for, as one number; the last one tells computations, sends and
-/// messages apart.
+/// The processor and the card that an operation waits for, as one number; `kind` distinguishes computations, sends and
+/// messages.
 fn place(host: u32, cpu: u8, nic: u8, kind: u64) -> u64 {
     u64::from(host) << 18 | u64::from(cpu) << 10 | u64::from(nic) << 2 | kind
 }

@@ -10,9 +10,10 @@
 //!
 //! - A send takes its processor for o + (s-1) O and its card for g + (s-1) G. The message arrives at t + o + L.
 //! - A receive takes no time. It takes the first message that fits, or waits for one.
-//! - A message that arrives takes the processor with the number of its sender's for o + max((s-1) O, (s-1) G), and the card for
-//!   g + (s-1) G, whether or not a receive waits for it.
-//! - A message above S ends its send when it meets its receive. The sender's processor and card are busy until then.
+//! - A message that arrives takes the processor with the same number as the sender's processor for o + max((s-1) O, (s-1) G). It
+//!   takes the card for g + (s-1) G. Both hold whether or not a receive waits for the message.
+//! - The send of a message above S ends when the message meets its receive. The sender's processor and card are busy
+//!   until then.
 //! - Operations that become free begin when their own processor is free, even if this is before the time at which they
 //!   become free.
 //!
@@ -21,10 +22,11 @@
 //! - A message arrives at the end of the send's overhead, plus L and (s-1) G, in whole nanoseconds.
 //! - A message is received when it has met its receive, on the receive's processor: the card takes g, then the processor
 //!   o + (s-1) O.
-//! - Operations begin at the end of those that they require. One that an `irequires` frees last may begin at once, and a
-//!   receive then counts as posted at time 0. An empty message counts as one of a byte.
+//! - Operations begin at the end of the operations that they require. An operation whose last dependency is an `irequires` may
+//!   begin at once; a receive then counts as posted at time 0. An empty message counts as a message of one byte.
 //!
-//! Events are processed in the order of time, then of their making, as both programs do.
+//! Events are processed in the order of time, and events of one time in the order of their creation, as in both
+//! programs.
 
 mod atlahs;
 mod critical;
@@ -67,7 +69,7 @@ pub enum RunError {
         cpus: usize,
         /// Network cards of each.
         nics: usize,
-        /// The most of all together.
+        /// Maximum of all together.
         most: usize,
     },
     /// A message without bytes.

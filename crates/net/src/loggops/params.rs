@@ -4,7 +4,7 @@ use diagnostics::near;
 use kernel::Time;
 use std::fmt;
 
-/// How messages take time.
+/// The rules by which messages take time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Model {
     /// As LogGOPSim does.
@@ -38,7 +38,7 @@ impl Model {
     }
 }
 
-/// The parameters of the model. The names are those of the model, in which case counts.
+/// The parameters of the model, under the names of the model, which distinguish upper and lower case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(non_snake_case, reason = "o and O are different parameters")]
 pub struct Params {

@@ -67,9 +67,9 @@ pub(super) struct Arrived {
     pub size: u64,
     pub cpu: u8,
     pub nic: u8,
-    /// It was announced, and its bytes were read.
+    /// True if the message was announced; its bytes are read afterwards.
     pub is_announced: bool,
-    /// `number` is that of the send operation.
+    /// True if `number` is that of the send operation.
     pub has_operation: bool,
     /// Arrival of the whole message; for an announced message, of its bytes.
     pub arrived: Time,

@@ -39,11 +39,11 @@ pub(super) enum Part {
     Way,
     /// The processor's part of a message at its receiver. The operation is the send.
     MessageCpu,
-    /// The card's part of it.
+    /// The card's part of a message at its receiver. The operation is the send.
     MessageGap,
-    /// Nothing that takes time: the turn of the operation itself.
+    /// The turn of an operation, which takes no time.
     Turn,
-    /// The same for a message at its receiver.
+    /// The turn of a message at its receiver, which takes no time.
     MessageTurn,
 }
 
@@ -54,7 +54,8 @@ pub(super) struct Times {
     pub started: u64,
     pub done: u64,
     pub cause: Cause,
-    /// For a send: when its message left the host, arrived, and had its turn at the receiver.
+    /// For a send: when its message left the host (`left`), arrived (`arrived`), and had its turn at the receiver
+    /// (`handled`).
     pub left: u64,
     pub arrived: u64,
     pub handled: u64,
@@ -84,8 +85,8 @@ pub struct Timing {
     pub posted: Time,
     /// A send or a computation took its processor; the message of a receive had its turn at the processor.
     pub started: Time,
-    /// It ended: a computation, the processor's part of a send, or of the message of a receive. A send above the eager limit
-    /// ends when its message has met its receive.
+    /// It ended. A send ends with the processor's part of the send, a receive with the processor's part of its message. A send
+    /// above the eager limit ends when its message has met its receive.
     pub done: Time,
     /// For a send: its message left the host, and arrived at the receiver.
     pub way: Option<(Time, Time)>,

@@ -4,7 +4,7 @@ use super::hosts::Run;
 use crate::goal::{ANY, Schedule};
 use std::fmt;
 
-/// The most waits and messages that an error lists.
+/// Maximum number of waits, and of messages, that an error lists.
 const LISTED: usize = 4;
 
 /// A rank that waits in an operation.

@@ -49,7 +49,7 @@ pub trait Exit {
     fn used(&mut self, now: Time, arrival: &Arrival, is_used: bool);
 }
 
-/// Most bytes of a packet besides its payload: the first packet of a message has all headers.
+/// Maximum bytes of a packet besides its payload: the first packet of a message has all headers.
 const OVERHEAD: usize = wire::roce::BTH_AT + wire::roce::BTH_LEN + wire::roce::RETH_LEN + wire::roce::ICRC_LEN;
 
 /// The payload of a packet of zeros.
@@ -221,7 +221,8 @@ impl Endpoint {
         self.schedule(at, Kind::Tell(Event::Card(event)));
     }
 
-    /// Moves the host's writes since the last call to the end of `written`: those into memory that it shares with the card.
+    /// Moves the host's writes since the last call to the end of `written`. Only writes into memory that the host shares with the
+    /// card are kept.
     pub fn take_written(&mut self, written: &mut Vec<(Time, u64, Box<[u8]>)>) {
         written.append(&mut self.written);
     }

@@ -27,7 +27,7 @@ pub enum Transport {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PlainParams {
-    /// Most payload of a packet, in bytes.
+    /// Maximum payload of a packet, in bytes.
     pub mtu: u32,
     /// How messages cross the network.
     pub transport: Transport,
@@ -37,7 +37,7 @@ pub struct PlainParams {
     pub post_latency: Option<Span>,
     /// From the last bit of a message until the host learns of it; none if not given.
     pub deliver_latency: Option<Span>,
-    /// Most packets without acknowledgment to each peer.
+    /// Maximum number of unacknowledged packets to each peer.
     pub window: u32,
     /// Packets for which the receiver sends one acknowledgment. The last packet of a message always has one.
     pub ack_every: u32,

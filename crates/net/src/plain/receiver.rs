@@ -6,7 +6,7 @@ use kernel::Time;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Most packets that came too early and are kept, without a window.
+/// Maximum number of packets that came too early and are kept, if there is no window.
 const MOST_EARLY: usize = 1 << 16;
 
 /// A data packet that arrived.
@@ -35,7 +35,7 @@ pub(super) struct Incoming {
     early: BTreeMap<u64, DataPacket>,
     /// Packets in order since the last acknowledgment.
     unacknowledged: u32,
-    /// Gaps below were reported.
+    /// All gaps below this sequence number were reported.
     reported: u64,
     /// Time of the last congestion notification.
     pub notified: Option<Time>,
@@ -82,7 +82,7 @@ impl Incoming {
     fn early(&mut self, psn: u64, packet: DataPacket, params: &PlainParams, answers: &mut Vec<Answer>) -> bool {
         match params.transport {
             Transport::GoBackN => {
-                // One report a gap: the sender repeats all packets from there on.
+                // One report for each gap: the sender repeats all packets from the gap on.
                 if self.reported <= self.expected {
                     self.reported = self.expected + 1;
                     answers.push(Answer::Missing(self.expected));

@@ -39,7 +39,7 @@ pub(super) struct Outgoing {
     posted: u64,
     /// The next new packet.
     next: u64,
-    /// All packets below were acknowledged, or have left if there are no acknowledgments.
+    /// All packets below this sequence number were acknowledged, or have left if there are no acknowledgments.
     done: u64,
     /// Packets to repeat.
     repeats: BTreeSet<u64>,
@@ -49,13 +49,13 @@ pub(super) struct Outgoing {
     pub limit: Option<Limit>,
     /// An event for the rate limit is under way.
     pub has_pace: bool,
-    /// It is in the list of turns.
+    /// True if the peer is in the list of turns.
     pub has_turn: bool,
     /// An event for the timer is under way.
     pub has_event: bool,
     /// Packets sent again.
     pub repeated: u64,
-    /// All packets below were sent once.
+    /// All packets below this sequence number were sent at least once.
     sent: u64,
 }
 
@@ -72,7 +72,7 @@ impl Outgoing {
         !self.repeats.is_empty() || self.next < self.posted && has_window
     }
 
-    /// All packets below were acknowledged.
+    /// Sequence number below which all packets were acknowledged, or have left if there are no acknowledgments.
     pub fn done(&self) -> u64 {
         self.done
     }
@@ -141,7 +141,7 @@ impl Outgoing {
         }
     }
 
-    /// Nothing was acknowledged for the timeout.
+    /// No packet was acknowledged during the timeout.
     pub fn time_out(&mut self, transport: Transport) {
         self.repeat(self.done, transport);
     }

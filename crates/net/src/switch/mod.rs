@@ -45,11 +45,11 @@ pub struct SwitchCounts {
     pub marked: u64,
     /// Pauses sent, without repetitions.
     pub pauses: u64,
-    /// Most bytes in use at a time, without headroom.
+    /// Maximum bytes in use at a time, without headroom.
     pub peak_buffer: u64,
-    /// Most bytes of headroom in use at a time, of one input and class.
+    /// Maximum bytes of headroom in use at a time, of one input and class.
     pub peak_headroom: u64,
-    /// Most bytes in one output queue.
+    /// Maximum bytes in one output queue.
     pub peak_queue: u64,
 }
 
@@ -387,10 +387,11 @@ impl Node for Switch {
     }
 }
 
-/// Headroom that never overflows: bytes that can still come in after the frame that is paused for.
+/// Bytes of headroom that never overflow: the bytes that can still arrive after the frame that triggers the pause.
 ///
-/// The pause frame waits for one frame and the pauses of other classes on the own line, crosses, and is obeyed after the reaction time; what the sender began until then
-/// still arrives. `own` is the port that sends the pause, `delay_back` the delay from the sender to it.
+/// The pause frame may have to wait on the line of `own` for one frame and for the pauses of the other classes. It crosses
+/// the link, and the sender obeys it after `reaction`. Frames that the sender began before that still arrive. `own` is the
+/// port that sends the pause, and `delay_back` is the delay from the sender to this port.
 pub fn safe_headroom(own: &PortPlace, sender_longest: usize, delay_back: Time, reaction: Time) -> u64 {
     let wait = own.rate.time(own.framing.line_bits(own.max_frame) + N_CLASSES as u64 * own.framing.line_bits(60));
     let open = wait + own.delay + reaction + delay_back;

@@ -31,7 +31,7 @@ pub(super) struct OutPort {
     pub control: VecDeque<Frame>,
     /// Bytes by class that were admitted and have not left.
     pub depth: [u64; N_CLASSES],
-    /// Most bytes of a class.
+    /// Maximum bytes of a class so far.
     pub peak: u64,
     /// The next time at which it is looked at again.
     pub wake: Option<Time>,

@@ -10,10 +10,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Forwarding {
-    /// The latency after its last bit came in.
+    /// A frame may leave one latency after its last bit came in.
     #[default]
     StoreAndForward,
-    /// The latency after its first bit came in, but never so early that the output would run out of bits.
+    /// A frame may leave one latency after its first bit came in, but not so early that the output would run out of
+    /// bits.
     CutThrough,
 }
 

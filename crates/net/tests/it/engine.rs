@@ -44,7 +44,8 @@ fn the_line_is_full_at_its_rate() {
     assert!(network.ledger().unwrap().is_balanced());
 }
 
-/// Six nodes in a ring cannot be: devices have a port here. So three pairs of echoing devices, with faults on one link.
+/// Three pairs of echoing devices, with faults on one link. A ring of six nodes is not possible, because these devices
+/// have one port each.
 fn echoing(faults: &'static str) -> Plan {
     let script = |from: u32, to: u32| {
         move || Script {

@@ -1,4 +1,4 @@
-//! Patterns: what their messages are.
+//! The messages of patterns.
 
 use crate::drawn::text_of;
 use expect_test::expect;

@@ -1,4 +1,4 @@
-//! The text form: what it takes, and its errors.
+//! The text form: accepted texts, and errors.
 
 use crate::drawn::{self, binary_of, read, text_of};
 use expect_test::{Expect, expect};

@@ -37,7 +37,7 @@ fn a_message_above_the_limit_waits_for_its_receive() {
 fn a_processor_of_its_own_does_not_wait() {
     let text = |cpu: u8| format!("num_ranks 1\nrank 0 {{\na: calc 100\nb: calc 50 cpu {cpu}\nb requires a\n}}\n");
     assert_eq!(hosts(&text(0), "", Model::Loggopsim2010), [150]);
-    // In the model 2010, `b` begins at its own processor's time, which is 0; in atlahs, it begins at the end of `a`.
+    // In the model 2010, `b` begins when its own processor is free, at 0. In atlahs, it begins at the end of `a`.
     assert_eq!(hosts(&text(1), "", Model::Loggopsim2010), [100]);
     assert_eq!(hosts(&text(1), "", Model::Atlahs), [150]);
 }

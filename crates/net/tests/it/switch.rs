@@ -70,12 +70,12 @@ fn a_cut_through_chain_takes_one_serialisation() {
 
 #[test]
 fn cut_through_to_a_faster_output_waits_for_the_bits() {
-    // At 400 Gbit/s a byte takes 20 ps. The last bit leaves a latency after it came.
+    // At 400 Gbit/s a byte takes 20 ps. The last bit leaves one latency after it arrived.
     let len = 1500;
     let mut network = run(chain(1, &cut_through(), vec![(Time::ZERO, packet(0, 1, len, 0))], 4 * RATE));
     let last_in = DELAY + (8 + len as u64 + 4) * BYTE;
     assert_eq!(arrived(&mut network, 1)[0].1, last_in + LATENCY + DELAY);
-    // To a slower output it starts after the latency.
+    // A frame to a slower output starts after the latency.
     let mut network = run(chain(1, &cut_through(), vec![(Time::ZERO, packet(0, 1, len, 0))], RATE / 4));
     let want = DELAY + 8 * BYTE + LATENCY + (8 + len as u64 + 4) * 4 * BYTE + DELAY;
     assert_eq!(arrived(&mut network, 1)[0].1, want);

@@ -31,17 +31,17 @@ pub struct Job {
 /// Cycles of a job, for records of transfers.
 #[derive(Clone, Copy, Default)]
 pub struct Times {
-    /// The assist learned of it.
+    /// The assist learned of the transfer.
     pub ordered: Cycle,
-    /// Its descriptor was read from, and read to the end.
+    /// The first word of the descriptor was requested (`reading`); the whole descriptor had arrived (`read`).
     pub reading: Cycle,
     pub read: Cycle,
-    /// Its first byte was requested from the source, and its last byte came.
+    /// The first byte was requested from the source (`requested`); the last byte arrived (`received`).
     pub requested: Cycle,
     pub received: Cycle,
     /// Cycles in which the source got no requests, because the assist's buffer was full.
     pub full: Cycle,
-    /// The sink acknowledged its last byte, and memory its checksum.
+    /// The sink had acknowledged the last byte, and memory the checksum.
     pub stored: Cycle,
 }
 

@@ -35,9 +35,9 @@ pub struct Piece {
 /// Cycles of a piece, for records of transfers.
 #[derive(Clone, Copy, Default)]
 pub struct Times {
-    /// The assist learned of its descriptor.
+    /// The assist learned of the descriptor.
     pub ordered: Cycle,
-    /// The descriptor was read from, and read to the end.
+    /// The first word of the descriptor was requested (`reading`); the whole descriptor had arrived (`read`).
     pub reading: Cycle,
     pub read: Cycle,
     /// Its first byte was requested.
@@ -72,7 +72,7 @@ pub struct Outgoing {
     /// Earliest start of the preamble.
     pub ready: Option<Time>,
     pub start: Option<Time>,
-    /// Of its first piece; the cycles with a full buffer are those of all its pieces.
+    /// Times of the first piece, but `full` counts the cycles of all pieces.
     pub times: Option<Times>,
     /// Where its bytes were, if transfers are recorded.
     pub areas: Vec<Area>,

@@ -82,17 +82,17 @@ fn fetch_asks_for_the_line_behind_a_branch_that_is_taken_and_must_wait_for_it() 
     let (mut core, program, lines) = cold(&format!("{NOP}{NOP} beq zero, zero, there\n there:\n {NOP}{NOP}"));
     assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Prefetch(16, 3), 1));
     assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Abandon(16), 5));
-    // Behind a jump it does not.
+    // Fetch does not request the line behind a jump.
     let (mut core, program, lines) = cold(&format!("here:\n {NOP}{NOP} jal zero, here\n {NOP}{NOP}"));
     assert_eq!(core.run(&program, &lines, 5), Stop::Yield);
 }
 
 #[test]
 fn fetch_asks_for_the_line_behind_a_jump_that_waits_for_its_register() {
-    // For the result of the addition before it, in code that runs as a block.
+    // The jump waits for the result of the addition before it, in code that runs as a block.
     let (mut core, program, lines) = cold(&format!("{NOP} addi a5, zero, 0\n jalr zero, 0(a5)\n {NOP}{NOP}"));
     assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Prefetch(16, 3), 1));
-    // For a load with an instruction between.
+    // The jump waits for a load, with one instruction between them.
     let (mut core, program, lines) = cold(&format!("lw a5, 0(zero)\n {NOP} jalr zero, 0(a5)\n {NOP}{NOP}"));
     assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Access, 0));
     core.complete(1, 0);
@@ -149,7 +149,7 @@ fn what_comes_while_an_access_waits_enters_decode_behind_it() {
     assert_eq!((core.run(&program, &AllLines, 21), core.time()), (Stop::Yield, 21));
 }
 
-/// Its operand is there by then. On the RTL, such an AMO on L2 takes 28 cycles like any other.
+/// The operand is available when the addition has come. On the RTL, such an AMO on L2 takes 28 cycles like any other.
 #[test]
 fn what_comes_while_a_load_waits_does_not_wait_for_its_result() {
     let (mut core, program, lines) = cold(&format!("{NOP}{NOP}{NOP} lw a2, 0(zero)\n addi a3, a2, 1\n"));
@@ -161,7 +161,8 @@ fn what_comes_while_a_load_waits_does_not_wait_for_its_result() {
     assert_eq!((core.run(&program, &AllLines, 22), core.time(), core.x(13)), (Stop::Yield, 22, 8));
 }
 
-/// On the RTL, an AMO on L2 that adds to the register that it loads takes 29 cycles instead of 28, if the next instruction comes meanwhile.
+/// If the next instruction comes while an AMO on L2 waits, the AMO takes 28 cycles on the RTL, but 29 if it adds to the register
+/// that it loads.
 #[test]
 fn a_load_that_decode_keeps_waits_there_for_its_own_result() {
     // The next instruction enters decode, and leaves it, two cycles after the grant: it came before, in the next cycle, or later.
@@ -266,7 +267,7 @@ fn behind_a_waiting_store_the_next_line_is_requested_from_the_last_word_or_in_de
     assert_eq!(behind(&[4, 4, 4, 4, 4], 0), None);
     // The first one precedes an instruction that straddles two lines.
     assert_eq!(behind(&[2, 4, 4, 4, 4, 4], 6), Some((16, 1)));
-    // The second one does, but it waits in the prefetch buffer.
+    // The second one precedes such an instruction, but it waits in the prefetch buffer.
     assert_eq!(behind(&[2, 4, 4, 4, 4, 4], 2), None);
 }
 
@@ -328,7 +329,7 @@ fn jump_before_straddling(target: &str) -> Program {
     Program::new(Isa::RV32IMAC, 0, &code)
 }
 
-/// The lines from 0 on that are there, of three.
+/// Three lines, of which the first `n` are present.
 fn first_lines(n: usize) -> PresentLines {
     let mut lines = PresentLines::new(3);
     (0..n).for_each(|line| lines.set(line, true));
@@ -394,7 +395,7 @@ fn an_instruction_that_empties_the_pipeline_lets_the_next_one_into_decode_only_t
     };
     assert_eq!(run("csrrs zero, mstatus, zero"), (Stop::Prefetch(16, 1), 2 + timing::CSR_FLUSH));
     assert_eq!(run("csrrs zero, mscratch, zero"), (Stop::Prefetch(16, 2), 2));
-    // It never reaches decode if fetch continues elsewhere.
+    // The next instruction never reaches decode if fetch continues elsewhere.
     assert_eq!(run("mret").0, Stop::Trap, "the second one, in user mode");
 }
 
