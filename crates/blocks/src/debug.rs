@@ -62,7 +62,7 @@ pub struct Task {
 pub struct Report<'a> {
     /// The event.
     pub event: Event,
-    /// The cycle in which it happens, of the core's clock.
+    /// Cycle of the core's clock in which the event happens.
     pub at: Cycle,
     /// Address of the instruction.
     pub pc: u32,

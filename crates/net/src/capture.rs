@@ -51,7 +51,7 @@ impl Ord for Captured {
 /// A file, with its interfaces for frames that are sent and that arrive.
 type File = (PcapngWriter<Box<dyn Write + Send>>, [InterfaceId; 2]);
 
-/// The files, and frames that are not written yet because earlier ones may come.
+/// The files, and frames that are not written yet because earlier frames may still come.
 pub(crate) struct Captures {
     files: Vec<File>,
     waiting: BinaryHeap<Reverse<Captured>>,
@@ -81,7 +81,7 @@ impl Captures {
         Ok(Captures { files, waiting: BinaryHeap::new() })
     }
 
-    /// Takes frames, and writes those up to `until`: no earlier ones will come.
+    /// Takes frames, and writes all frames up to `until`, because no earlier ones will come.
     pub fn take(&mut self, frames: &mut Vec<Captured>, until: Time) -> Result<(), NetError> {
         self.waiting.extend(frames.drain(..).map(Reverse));
         while self.waiting.peek().is_some_and(|Reverse(captured)| captured.key.0 <= until) {

@@ -1,4 +1,4 @@
-//! Running hashes of what crosses a network. They are for comparison of runs, not against attackers.
+//! Running hashes of the frames that cross a network. They serve to compare runs and do not protect against attackers.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};

@@ -53,11 +53,11 @@ struct Allocator {
     free: Vec<u32>,
     ready: Vec<u32>,
     taken: Vec<u32>,
-    /// Cycles in which "all banks are short of cells" changed. The first entry is what the PIFOs see, the last is the present
-    /// state.
+    /// Number of cells that become free, by cycle and bank; and of cells that can then be allocated again.
     freed: BTreeMap<(Cycle, usize), u32>,
     readied: BTreeMap<(Cycle, usize), u32>,
-    /// Changes of "all banks are short of cells" and their cycles, as the PIFOs see them; the first entry is the present state.
+    /// Cycles in which "all banks are short of cells" changed, with the new value. The first entry is what the PIFOs see, the
+    /// last one is the present state.
     warnings: VecDeque<(Cycle, bool)>,
 }
 

@@ -20,7 +20,7 @@ pub struct Crossbar {
     table: Vec<[usize; 2]>,
     /// Groups of outputs that share one flit a cycle; the group's next winner is first. Empty if nothing is shared.
     links: Vec<SmallVec<[usize; 2]>>,
-    /// Most flits that pass in a cycle, over all links.
+    /// Maximum number of flits that pass in a cycle, over all links.
     limit: usize,
     /// Link served first when more flits than `limit` are ready.
     first: usize,
@@ -41,7 +41,7 @@ struct Output {
     owner: Option<usize>,
     /// Input considered first in the next choice (round robin).
     turn: usize,
-    /// Most flits that may pass as a run: one if outputs share the flits of a cycle.
+    /// Maximum number of flits that may pass as a run: one if outputs share the flits of a cycle.
     longest_run: usize,
     /// The cycle after the last run.
     run_end: Cycle,

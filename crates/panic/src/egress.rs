@@ -17,8 +17,8 @@ pub struct EgressLine {
     pub clock_hz: u64,
 }
 
-/// Cycles up to `now` in which a line of `bps` carried packets: all of `busy`, without those before `free` that are still to come.
-/// Both are in cycles times `bps`.
+/// Cycles up to `now` in which a line of `bps` carried packets: `busy`, minus the time after cycle `now` and before `free`.
+/// `busy` and `free` are in cycles times `bps`.
 pub(crate) fn line_cycles(now: Cycle, bps: u64, busy: u128, free: u128) -> Cycle {
     let to_come = free.saturating_sub(u128::from(now + 1) * u128::from(bps));
     Cycle::try_from(busy.saturating_sub(to_come) / u128::from(bps)).unwrap_or(Cycle::MAX)

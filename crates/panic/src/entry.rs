@@ -1,4 +1,4 @@
-//! Where packets enter the interconnect: builds their messages and sends them flit by flit.
+//! The entry of the interconnect: builds the messages of packets and sends them flit by flit.
 
 use crate::cells::Cells;
 use crate::protocol::{Descriptor, Flit, Leg, Message, NodeId, PacketStep, Trail, n_flits};
@@ -208,7 +208,7 @@ pub struct Sender {
     queue: VecDeque<(Cycle, Box<Message>, usize)>,
     /// Remaining flits of the message whose descriptor has gone.
     rest: usize,
-    /// Waiting flits, without those of the last run, and the cycle after that run.
+    /// Number of waiting flits, without those of the last run (`waiting`), and the cycle after that run (`run_end`).
     waiting: usize,
     run_end: Cycle,
     /// Maximum number of flits in the buffer. Further flits wait in front of it.

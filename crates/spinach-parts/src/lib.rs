@@ -19,7 +19,7 @@ mod transfers;
 
 #[cfg(test)]
 mod testing;
-// The test scenes of `blocks` name it so.
+// The test scenes of `blocks` use the path `crate::bus`.
 #[cfg(test)]
 use blocks::bus;
 

@@ -1,4 +1,4 @@
-//! Test scenes, written as text: of words, and of memory modules as in `blocks`.
+//! Test scenes of words and, as in `blocks`, of memory modules. Scenes are written as text.
 
 #[path = "../../blocks/src/testing.rs"]
 mod memory;

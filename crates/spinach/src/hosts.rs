@@ -34,7 +34,7 @@ pub trait Host {
     fn next_send(&self) -> Option<Time>;
     /// Moves the due times of remaining frames forward by `span`.
     fn skip(&self, now: Time, span: Time);
-    /// Why it believes that the card no longer serves it.
+    /// The reason for which the host believes that the card no longer serves it.
     fn diagnosis(&self) -> Option<String>;
     /// State of its rings, as text.
     fn rings(&self) -> Vec<String>;

@@ -21,9 +21,9 @@ pub struct Flow {
 /// Frames that passed in both directions in an interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Throughput {
-    /// After the last frame that is not counted.
+    /// Start of the interval: the time of the last frame that is not counted.
     pub from: Time,
-    /// With the last frame that is counted.
+    /// End of the interval: the time of the last frame that is counted.
     pub to: Time,
     /// From host to line.
     pub sent: Flow,

@@ -27,7 +27,7 @@ const MSTATUS_MIE: u32 = 1 << 3;
 const MSTATUS_MPIE: u32 = 1 << 7;
 const MSTATUS_MPP: u32 = 3 << 11;
 const MSTATUS_MPRV: u32 = 1 << 17;
-/// UIE and UPIE, of the extension N.
+/// The bits UIE and UPIE of the extension N.
 const MSTATUS_USER: u32 = 0x11;
 /// Software, timer and external interrupts of machine mode.
 const MIE_STANDARD: u32 = 0x888;

@@ -269,7 +269,7 @@ mod tests {
         }
     }
 
-    /// The figures are those of the RTL: a probe of each case, warm, on cluster 0's core 0.
+    /// The expected cycles are those of the RTL, where each case ran with warm caches on core 0 of cluster 0.
     #[test]
     fn a_taken_branch_waits_for_the_division_behind_it() {
         let behind = |text: &str, divisor| {
@@ -353,8 +353,8 @@ mod tests {
         assert_eq!(bench.run(100), (Stop::Prefetch(48, 3), 3));
     }
 
-    /// A branch to 26, where an addition is, before one that straddles two lines. The division behind the branch goes to EX in cycle 2, so
-    /// the target enters decode in cycle 3. All lines but the last are there, or all of them.
+    /// A branch leads to 26. The instruction there is an addition, and the next one straddles two lines. The division behind the
+    /// branch goes to EX in cycle 2, so the target enters decode in cycle 3. Either all lines are present, or all but the last.
     #[test]
     fn fetch_continues_behind_a_target_that_waits_for_the_division_behind_a_branch() {
         let branch = 0x0000_0d63u32.to_le_bytes(); // beq zero, zero, 26

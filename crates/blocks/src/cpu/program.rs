@@ -198,10 +198,10 @@ impl Program {
         self.slots.get(self.position(pc))
     }
 
-    /// Returns true if the instruction after a jump to `pc` comes a cycle later than elsewhere.
+    /// Returns true if, after a jump to `pc`, the instruction behind the one at `pc` is one cycle later than elsewhere.
     ///
-    /// It straddles two lines, and the one at `pc` is not in the last word. After a jump, fetch requests the line behind its target
-    /// when the target is in decode, not when decode takes it.
+    /// This holds if that instruction straddles two lines and the one at `pc` is not in the last word. After a jump, fetch
+    /// requests the line behind the target only when the target is already in decode, not when decode takes it.
     ///
     /// Source: PsPIN RTL a49fec8, `riscv_prefetch_L0_buffer.sv`, state BRANCHED; measured on it.
     #[inline]
@@ -308,7 +308,7 @@ impl Program {
     pub fn write(&mut self, addr: u32, data: &[u8]) {
         let start = addr.wrapping_sub(self.base) as usize;
         self.bytes[start..start + data.len()].copy_from_slice(data);
-        // An instruction may begin one half word before the first byte, and the handling of the one before that may
+        // An instruction may begin one half word before the first byte. The handling of the instruction before it may
         // depend on it.
         let first = (start / 2).saturating_sub(3);
         let end = (start + data.len()).div_ceil(2).min(self.slots.len());

@@ -76,7 +76,7 @@ pub fn memories(card: &Card) -> Vec<(String, Rc<RefCell<dyn Contents>>)> {
     all
 }
 
-/// Paths and sizes in bytes of the memories of a card that is not built yet: those of [`memories`].
+/// Paths and sizes in bytes of the memories that [`memories`] will return for a card that is not built yet.
 pub fn sizes(design: &Design) -> Vec<(String, u64)> {
     let kinds = [
         MemoryControllerParams::NAME,

@@ -21,7 +21,7 @@ pub(super) fn copy_of(key: &str) -> Option<u64> {
     key.strip_prefix('[')?.strip_suffix(']')?.parse().ok()
 }
 
-/// The parameters of an instance with the changes that its surroundings make, without those of single copies.
+/// The parameters of an instance with the changes that its surroundings make, but without changes of single copies.
 pub(super) fn parameters(text: &InstanceText, changes: &Table, copy: Option<u64>) -> Table {
     let mut all = text.parameters.clone();
     if let Some((_, Node { value: Value::Table(change), .. })) =

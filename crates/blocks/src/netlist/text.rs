@@ -183,7 +183,7 @@ impl Reader<'_> {
         found
     }
 
-    /// A list of `"from -> to"`, or of groups of such with their own room or latency.
+    /// A list of texts `"from -> to"`, or of groups of such texts with a room or latency of their own.
     fn wires(&mut self, node: Option<Node>, path: &str) -> Vec<WireText> {
         let mut found = Vec::new();
         for node in self.list(node, path) {

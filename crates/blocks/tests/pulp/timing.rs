@@ -27,7 +27,8 @@ fn post_increment_costs_nothing_and_its_result_is_available_at_once() {
             t0=8 a0=414 a1=500 a2=1 a3=2 a4=4 a5=4 a6=8
         "#]],
     );
-    // If both write the same register, the load comes last; a store reads its value before the increment.
+    // If the load and the increment write the same register, the loaded value remains. A store reads its value before
+    // the increment.
     check(
         "p.lw a0, 4(a0!)
          p.sw a1, 4(a1!)

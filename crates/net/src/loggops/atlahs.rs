@@ -40,7 +40,7 @@ impl Run<'_> {
         let (cpu, nic) = (self.cpu(host, self.schedule.ops()[found.op as usize].cpu), self.nic(host, op.nic));
         let busy = self.cpus[cpu].or_later(self.receiving[nic]);
         if busy.free > time {
-            // The receive goes behind the others, as in ATLAHS.
+            // The receive goes to the end of the queue, as in ATLAHS.
             self.posted.push(host, found);
             self.note(event.op, |times| times.message_cause = busy.cause);
             self.events.push(Event::new(busy.free, event.number, event.op, source, true));

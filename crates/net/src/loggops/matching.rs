@@ -1,4 +1,4 @@
-//! Queues in which messages meet receives: the first entry that fits is taken, in the order in which entries came.
+//! Queues in which messages meet receives. Entries are in order of arrival, and the first one that fits is taken.
 
 use crate::goal::ANY;
 use std::collections::HashMap;
@@ -44,7 +44,8 @@ struct List {
 type Fast = BuildHasherDefault<Mix>;
 type Key = (u32, u32, u32);
 
-/// The queues of all hosts. A look-up takes the same time however long a queue is, unless it has a wildcard itself.
+/// The queues of all hosts. The time of a look-up does not depend on the length of the queue, unless the look-up itself
+/// has a wildcard.
 pub struct Queues {
     nodes: Vec<Node>,
     unused: Vec<u32>,
@@ -186,7 +187,7 @@ mod tests {
     use super::*;
     use kernel::RandomStream;
 
-    /// Against a plain list that is searched from its front.
+    /// Compares the queues with a plain list that is searched from its front.
     #[test]
     fn the_first_entry_that_fits_is_taken() {
         for seed in 0..200 {

@@ -55,7 +55,7 @@ impl Incoming {
     ) -> bool {
         let is_reliable = params.acknowledges();
         let Some(psn) = psn.filter(|&psn| psn >= self.expected) else {
-            // It came before. Its acknowledgment may be lost.
+            // The packet came before. Its acknowledgment may be lost.
             answers.extend(is_reliable.then_some(Answer::Acknowledge));
             return false;
         };

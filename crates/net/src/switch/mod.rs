@@ -1,7 +1,7 @@
 //! A switch: it routes by destination, queues at its outputs, marks congestion, and pauses its senders.
 //!
-//! A frame is admitted, with all its bytes, when its first bit comes in: it gets its output and its room then, or is dropped. It joins the
-//! output's queue when it may leave. Its room is free again when its last bit has left.
+//! A frame is admitted, with all its bytes, when its first bit comes in: at that time it gets its output and its room, or is
+//! dropped. It joins the output's queue when it may leave. Its room is free again when its last bit has left.
 
 mod buffer;
 mod output;

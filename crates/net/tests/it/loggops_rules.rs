@@ -27,8 +27,8 @@ fn a_message_by_hand() {
 fn a_message_above_the_limit_waits_for_its_receive() {
     let text = "num_ranks 2\nrank 0 {\na: send 100000b to 1\nb: calc 1\nb requires a\n}\n\
                 rank 1 {\na: calc 900000\nb: recv 100000b from 0\nb requires a\n}\n";
-    // The message comes at 4000 and waits for the processor, which is free at 900,000: then 1500 + 99,999 * 6.
-    // The receive is there by then, because it became free with the computation's start.
+    // The message comes at 4000 and waits for the processor, which is free at 900,000: then 1500 + 99,999 * 6. The
+    // receive is already posted then, because it became free at the start of the computation.
     assert_eq!(hosts(text, "", Model::Loggopsim2010), [900_001, 900_000 + 1500 + 599_994]);
     assert_eq!(hosts(text, "S=100000", Model::Loggopsim2010), [1501, 900_000 + 1500 + 599_994]);
 }

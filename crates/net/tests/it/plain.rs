@@ -232,7 +232,8 @@ fn selective_repeats_fewer_packets_than_go_back_n() {
 
 #[test]
 fn a_window_limits_the_rate_to_its_bytes_a_round_trip() {
-    // Two packets a round trip. The second acknowledgment comes a packet after the first; windows overlap in steps of a round trip.
+    // Two packets leave in each round trip. The second acknowledgment comes one packet time after the first. Windows overlap in
+    // steps of a round trip.
     let last = |transport| {
         let params = PlainParams { mtu: 1024, transport, window: 2, ack_every: 1, ..PlainParams::default() };
         let mut network =

@@ -98,8 +98,8 @@ fn incast_takes_the_serialisation_of_all_frames() {
     let first = 2 * (DELAY + (8 + len as u64 + 4) * BYTE) + LATENCY;
     let want: Vec<u64> = (0..u64::from(n * k)).map(|i| first + i * frame).collect();
     assert_eq!(times.iter().map(|&(_, tail)| tail).collect::<Vec<_>>(), want);
-    // In byte times after the first head: the last head comes after k - 1 frames; the first frame leaves after its other bits and the
-    // latency, and its last bit has left 8 + 1,004 byte times later.
+    // Times are in byte times after the first head. The last head comes after k - 1 frames. The first frame leaves after its
+    // other bits and the latency, and its last bit has left 8 + 1,004 byte times later.
     let (last_head, first_left) = (u64::from(k - 1) * 1024, 1004 + LATENCY / BYTE + 1012);
     let left = (last_head - first_left) / 1024 + 1;
     let peak = counts(&mut network, n + 1).peak_queue;
@@ -150,9 +150,10 @@ fn paused(pfc: PfcParams, k: u32, len: usize) -> Network {
 fn headroom_is_exact_to_the_byte() {
     let (k, len) = (100, 1000u64);
     let pfc = |headroom_bytes| PfcParams { classes: vec![0], xoff_bytes: 10 * len, xon_bytes: 4 * len, headroom_bytes };
-    // The output is so slow that nothing leaves meanwhile. A frame of the sender takes 1,024 byte times. The eleventh frame goes to the
-    // headroom at its head, and a pause leaves at once. It has arrived after 72 byte times (preamble, 64 bytes) and the delay. Frames that
-    // begin until then still come. The eleventh frame began its preamble and the delay before its head.
+    // The output is so slow that nothing leaves meanwhile. A frame of the sender takes 1,024 byte times. The eleventh frame goes
+    // to the headroom at its head, and a pause leaves at once. It has arrived after 72 byte times (preamble, 64 bytes) and the
+    // delay. Frames that begin before that still arrive. The eleventh frame began earlier than its head: by its preamble and the
+    // delay.
     let after = (2 * DELAY + (72 + 8) * BYTE - 1) / (1024 * BYTE);
     let needed = (1 + after) * len;
     assert_eq!(needed, 13_000);

@@ -109,7 +109,7 @@ impl FetchQueue {
         while let Some(queue) = self.0.pop_front() {
             let ring = &mut rings[queue];
             ring.is_in_line = false;
-            // A doorbell since the queue joined may have completed a line for which there is no room yet.
+            // Since the queue joined, a doorbell may have completed a line for which there is no room yet.
             let wanted = ring.wants();
             if wanted > 0 {
                 let (addr, bytes) = ring.ask(wanted);

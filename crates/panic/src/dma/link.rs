@@ -50,7 +50,7 @@ pub struct HostLink {
 struct Edge {
     now: Cycle,
     memory: HostMemory,
-    /// For each write beat on its way, what its arrival completes.
+    /// For each write beat on its way, the operation that its arrival completes.
     beats: VecDeque<Option<Landed>>,
     /// Completed writes, and the cycle from which each is visible.
     landed: Due<Landed>,

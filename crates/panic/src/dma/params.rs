@@ -16,7 +16,8 @@ pub struct DmaParams {
     pub ring_slots: u32,
     /// Size of a buffer, a multiple of 64; limits the length of packets from and to the host.
     pub buffer_bytes: u32,
-    /// Most descriptors of each ring that are on the card or on their way to it: a power of two, at least 4.
+    /// Maximum number of descriptors of each ring that are on the card or on their way to it: a power of two, at least
+    /// 4.
     pub prefetched: u32,
     /// Buffer for packets that wait for PCIe, in flits.
     pub rx_flits: u32,

@@ -32,7 +32,7 @@ pub struct Receive {
     /// Flits that wait for PCIe, their number over time, and their limit. A flit counts in the cycle in which it goes to the link.
     held: usize,
     buffered: Level,
-    /// The cycle after the last flit of the last run, until `buffered` includes it.
+    /// The cycle after the last run of flits, until `buffered` records that the run has ended.
     run_end: Option<Cycle>,
     room: usize,
     n_packets: Counter,

@@ -2,7 +2,7 @@
 
 use super::{PolicyParams, PolicyTree};
 
-/// Most levels of a hierarchy.
+/// Maximum number of levels of a hierarchy.
 /// assumed: no source gives a bound; this one limits recursion on deeply nested files.
 const MOST_LEVELS: usize = 8;
 
@@ -100,7 +100,8 @@ impl PolicyTree {
 }
 
 impl PolicyParams {
-    /// Checks the policy where it decides between `n`; `whom` says what its numbers are for.
+    /// Checks a policy that decides between `n` classes or branches. `whom` is the error text that explains the number
+    /// `n`.
     fn check(&self, at: &str, n: usize, whom: &str, is_outermost: bool) -> Result<(), PolicyTreeError> {
         let Some((key, numbers)) = self.numbers() else { return Ok(()) };
         if numbers.is_outermost() && !is_outermost {

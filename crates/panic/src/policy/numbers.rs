@@ -27,7 +27,8 @@ pub trait Number {
     /// The parameter of a class.
     fn of(service: &ClassService) -> Self;
 
-    /// Checks it. The error is the key inside it, with a dot in front, if it has keys; and the problem.
+    /// Checks the parameter. The error has two parts: the invalid key inside the parameter, such as `.burst_bytes`
+    /// (empty if the parameter has no keys), and the problem.
     fn check(&self) -> Result<(), (&'static str, String)>;
 }
 
@@ -41,7 +42,7 @@ pub trait Numbers {
     fn n(&self) -> usize;
     /// Finds the first invalid entry: its index and key, and the problem.
     fn check(&self) -> Result<(), (String, String)>;
-    /// Appends one.
+    /// Appends the entry of another class.
     fn push(&mut self, service: &ClassService);
 }
 

@@ -56,7 +56,7 @@ pub(super) struct Hash {
     pub fields: Vec<(Field, usize)>,
 }
 
-/// Most fields of a hash.
+/// Maximum number of fields of a hash.
 /// assumed: enough for two stacks of headers.
 const MOST_FIELDS: u64 = 32;
 

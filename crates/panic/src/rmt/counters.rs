@@ -53,7 +53,7 @@ pub struct EntryState {
 pub struct TableState {
     /// Its name.
     pub name: String,
-    /// Most entries.
+    /// Maximum number of entries.
     pub size: u32,
     /// Its entries.
     pub entries: Vec<EntryState>,

@@ -12,7 +12,7 @@ pub struct RmtParams {
     /// Number of match-action stages, 1 to 32. Each table uses one, and so do all chains with a match together. The prototype
     /// has one (6).
     pub stages: u32,
-    /// Most services in a descriptor, 1 to 255; four in the RTL.
+    /// Maximum number of services in a descriptor, 1 to 255; four in the RTL.
     pub max_hops: u32,
     /// The headers to parse.
     #[serde(default)]
@@ -114,7 +114,7 @@ pub enum RegisterParams {
 pub struct TableParams {
     /// Its name.
     pub name: String,
-    /// Most entries, 1 to 65536.
+    /// Maximum number of entries, 1 to 65536.
     #[serde(default = "table_size")]
     pub size: u32,
     /// Its entries; the first that matches a packet decides the actions.

@@ -214,7 +214,8 @@ impl Work<'_> {
         hash.function.of(&input)
     }
 
-    /// Addresses, ports and protocol as far as present, first those that cards hash to distribute packets over queues.
+    /// Addresses, ports and protocol, as far as present. The fields that cards hash to distribute packets over queues
+    /// come first.
     fn five_tuple(&self, input: &mut SmallVec<[u8; 64]>) {
         let layers = &self.seen.layers;
         let (addresses, protocol) = if let Some(at) = layers.offset(Layer::Ipv4) {

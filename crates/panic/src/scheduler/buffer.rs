@@ -17,7 +17,8 @@ struct Cell {
     message: Option<Box<Message>>,
     /// Cycle of arrival.
     since: Cycle,
-    /// Flits written, with all those of the last run, and the cycle after that run.
+    /// Number of flits written, including all flits of the last run (`written`), and the cycle after that run
+    /// (`run_end`).
     written: usize,
     run_end: Cycle,
     read: usize,

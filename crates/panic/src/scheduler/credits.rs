@@ -14,7 +14,8 @@ pub(super) struct Credits {
 struct Unit {
     node: NodeId,
     initial: i64,
-    /// Credits at the scheduler. Below zero after units pushed packets to it while packets with credits were on their way.
+    /// Credits of the unit at the scheduler. The count is negative after other units pushed packets to the unit while packets
+    /// with credits were on their way.
     held: i64,
 }
 
@@ -73,8 +74,8 @@ impl Credits {
         self.units[unit].held -= 1;
     }
 
-    /// The unit for a packet of `flow`: the one with most credits, the first of equals (RTL); with affinity, the flow's unit.
-    /// Returns `None` if it has no credit.
+    /// The unit for a packet of `flow`: the unit with the most credits, or the first of several such units (RTL). With affinity,
+    /// it is the flow's unit. Returns `None` if it has no credit.
     pub fn unit_for(&self, service: usize, flow: u32) -> Option<usize> {
         let Service { units, .. } = &self.services[service];
         self.most(self.candidates(service, flow), units.start)
@@ -103,7 +104,8 @@ impl Credits {
         own..own + 1
     }
 
-    /// The one of `units` with most credits; of equals the first from `first` on, cyclically.
+    /// The unit in `units` with the most credits. Of several such units, it is the first one from `first` on,
+    /// cyclically.
     fn most(&self, units: std::ops::Range<usize>, first: usize) -> Option<usize> {
         let distance = |unit: usize| if unit >= first { unit - first } else { unit + self.units.len() - first };
         let with_credit = units.filter(|&unit| self.units[unit].held > 0);

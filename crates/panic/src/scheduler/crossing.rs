@@ -178,7 +178,8 @@ mod tests {
             crossing.shift(now);
             sums.push(crossing.occupied_before(now + 1));
         }
-        // In a slot from cycle 2 on, read in cycle 5; the PIFO's side sees that at the third edge from then on, in cycle 10.
+        // The packet is in a slot from cycle 2 on and is read in cycle 5. The PIFO's side sees this at the third edge from then
+        // on, in cycle 10.
         assert_eq!(sums[..13], [0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 8, 8, 8]);
     }
 

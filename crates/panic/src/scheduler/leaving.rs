@@ -1,5 +1,5 @@
-//! How packets leave their PIFOs: as soon as a unit has a credit (4.3.1), or through a FIFO at whose output credits are
-//! requested (RTL).
+//! Packets leave their PIFOs in one of two ways: as soon as a unit has a credit (4.3.1), or through a FIFO at whose
+//! output credits are requested (RTL).
 
 use super::{BufferCell, PACKET_SCHEDULED, Scheduler};
 use crate::drops::DropReason;

@@ -383,7 +383,8 @@ impl Scheduler {
         } else if are_few && n_queued > dropping.spared_entries as usize {
             self.drop_last(now, service, DropReason::Cells);
         }
-        // A packet at an input may wait for the place that is free now, or for this packet, which can be dropped from now on.
+        // A packet at an input may wait for the slot that is free now. Or it may wait until this packet can be dropped, which is
+        // from now on.
         (self.is_blocked || !self.blocks[block].entering.is_empty()).then_some(now + 1)
     }
 
@@ -416,7 +417,7 @@ impl Scheduler {
             Flit::Body => {}
             Flit::Tail => {
                 port.leaving.pop_front();
-                // No packet takes its slot before the next cycle.
+                // No other packet takes the slot of this packet before the next cycle.
                 port.n_leaving.set(now + 1, port.leaving.len() as u64);
                 self.cells_changed = true;
             }

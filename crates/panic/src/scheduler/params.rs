@@ -101,20 +101,21 @@ pub struct PifoParams {
 pub struct DropParams {
     /// Drops if at least this number of packets was queued in the logical PIFO before the push.
     pub used_entries: u32,
-    /// Also drops if no bank has more free cells than this, ...
+    /// Also drops if no bank has more free cells than this, and the condition of `spared_entries` holds.
     pub free_cells: u32,
-    /// ... and more packets than this were queued in the logical PIFO.
+    /// Few free cells cause a drop only if more packets than this were queued in the logical PIFO.
     pub spared_entries: u32,
 }
 
 impl PifoParams {
-    /// Number of descriptors on their way into a block: those in the FIFO in front of it and those that it pushes while one
-    /// arrives.
+    /// Maximum number of descriptors on their way into a block: those in the FIFO in front of it, and those that the block can
+    /// push during `enqueue_cycles`.
     pub(super) fn entering_slots(&self) -> usize {
         (self.crossing_slots + self.enqueue_cycles.div_ceil(self.push_cycles)) as usize
     }
 
-    /// Number of descriptors on their way to a port, likewise.
+    /// Maximum number of descriptors on their way to a port: those in its FIFO, and those that a block can pop during
+    /// `dequeue_cycles`.
     pub(super) fn leaving_slots(&self) -> usize {
         (self.crossing_slots + self.dequeue_cycles.div_ceil(self.pop_cycles)) as usize
     }

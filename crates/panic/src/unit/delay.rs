@@ -63,8 +63,7 @@ impl DelayUnitParams {
 /// Reads a descriptor, waits, then forwards the message; one packet at a time.
 ///
 /// Timing: a descriptor read in cycle t is sent at t + `start_cycles` + service time, and `grant_cycles` later if the service
-///         time is above
-/// 0. The packet follows at one flit a cycle as it arrives.
+///         time is above 0. The packet follows at one flit a cycle as it arrives.
 /// Source: 7.1; RTL.
 pub struct DelayUnit {
     params: DelayUnitParams,

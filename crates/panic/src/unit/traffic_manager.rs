@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrafficManagerParams {
-    /// Most packets in the unit, equal to the scheduler's credits for it. 1 to 1024.
+    /// Maximum number of packets in the unit, equal to the scheduler's credits for it. 1 to 1024.
     pub credits: u32,
     /// Bytes of a flit, 8 to 256.
     pub flit_bytes: u32,

@@ -27,8 +27,8 @@ fn packets() -> impl Strategy<Value = Vec<Packet>> {
     packet.prop_map(|all| (0..).zip(all).map(|(now, (class, bytes))| (now, class, bytes)).collect())
 }
 
-/// The order of departure when one packet leaves in every third cycle during arrivals, and then the rest; and the order from a
-/// linear search for the least `key`, the earliest of equals.
+/// Two orders of departure: that of the queue, and that of a linear search for the least `key`, the earliest of equals. During
+/// arrivals one packet leaves in every third cycle; the rest leaves afterwards.
 fn orders(
     mut queue: LogicalPifo<Packet>,
     packets: &[Packet],

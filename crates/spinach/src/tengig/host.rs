@@ -31,9 +31,9 @@ use kernel::{Activity, Clock, Component, CounterList, Cycle, Inlet, Ports, Rx, T
 pub struct TengigHostParams {
     /// First host memory address visible to the card.
     pub base: u64,
-    /// Most frames posted to the card and not yet sent, 1 to 256.
+    /// Maximum number of frames posted to the card and not yet sent, 1 to 256.
     pub send_frames: u32,
-    /// Most empty standard buffers posted to the card, 1 to 512.
+    /// Maximum number of empty standard buffers posted to the card, 1 to 512.
     pub receive_buffers: u32,
     /// Longest frame in bytes without check sequence, 1514 to 9014. Above 1514 the driver also posts jumbo buffers, which needs
     /// firmware with three rings.

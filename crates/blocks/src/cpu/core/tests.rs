@@ -165,7 +165,8 @@ fn what_comes_while_a_load_waits_does_not_wait_for_its_result() {
 /// that it loads.
 #[test]
 fn a_load_that_decode_keeps_waits_there_for_its_own_result() {
-    // The next instruction enters decode, and leaves it, two cycles after the grant: it came before, in the next cycle, or later.
+    // The next instruction came before the grant, in the next cycle, or later. It enters decode, and leaves it, at the earliest
+    // two cycles after the grant.
     for (comes, leaves) in [(10, 22), (21, 22), (22, 22), (23, 23)] {
         let (mut core, program, lines) = cold(&format!("{NOP}{NOP}{NOP} lw a2, 0(a2)\n {NOP}"));
         assert_eq!(core.run(&program, &lines, 100), Stop::Prefetch(16, 3));
@@ -236,7 +237,7 @@ fn behind_an_access_that_waits_a_jump_asks_for_its_target() {
 #[test]
 fn the_second_half_of_a_target_is_fetched_when_the_first_has_come() {
     let mut code = testkit::text::assemble(0, &format!("jal zero, there\n {}there:\n {NOP}", NOP.repeat(6)));
-    code.splice(28..28, [1, 0]); // c.nop: what is behind it straddles lines, and the jump leads there.
+    code.splice(28..28, [1, 0]); // c.nop: the instruction behind it straddles lines and is the jump's target.
     code[..4].copy_from_slice(&0x01e0_006fu32.to_le_bytes()); // jal x0, 30
     let program = Program::new(Isa::RV32IMAC, 0, &code);
     let mut lines = First(PresentLines::new(code.len().div_ceil(16)));
@@ -247,7 +248,7 @@ fn the_second_half_of_a_target_is_fetched_when_the_first_has_come() {
     assert_eq!((core.run(&program, &AllLines, 100), core.time()), (Stop::Yield, 11));
 }
 
-/// All lines are present, as far as they are checked one by one.
+/// `present` reports all lines as present, but `there` reports none.
 struct AllLines;
 
 impl FetchLines for AllLines {

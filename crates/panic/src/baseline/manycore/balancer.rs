@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 /// Source:   2.2.2.
 pub(super) struct Balancer {
     balance: Balance,
-    /// Most packets of a core.
+    /// Maximum number of packets of a core.
     packets: u32,
     nodes: Vec<NodeId>,
     intake: Intake,

@@ -26,7 +26,8 @@ pub struct ManycoreParams {
     pub buffer_bytes: u32,
     /// Load balancing: the core that a packet goes to.
     pub balance: Balance,
-    /// Most flits that the interconnect passes in a cycle; 2 suffice to send every packet to a core and from there to its exit.
+    /// Maximum number of flits that the interconnect passes in a cycle; 2 suffice to send every packet to a core and from there
+    /// to its exit.
     pub interconnect_flits: u32,
     /// The cores.
     pub cores: CoreParams,
@@ -53,7 +54,7 @@ pub enum Balance {
 pub struct CoreParams {
     /// Number of cores, 1 to 200.
     pub count: u32,
-    /// Most packets of a core, including those that it has sent to units.
+    /// Maximum number of packets of a core, including those that it has sent to units.
     pub packets: u32,
     /// Cycles that a core is busy with a packet each time it arrives from the network or from a unit.
     pub work_cycles: u32,

@@ -8,7 +8,7 @@ use kernel::{CounterList, RandomStream};
 
 /// Layers of the network.
 const N_LAYERS: usize = 3;
-/// Most inputs or neurons of a layer.
+/// Maximum number of inputs or neurons of a layer.
 const MOST: u32 = 1024;
 
 /// Parameters of an inference engine.

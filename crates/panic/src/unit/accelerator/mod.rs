@@ -105,7 +105,7 @@ trait Work: 'static {
         0
     }
 
-    /// Most packets in the lane, from the first input byte until the result leaves; at least 1.
+    /// Maximum number of packets in the lane, from the first input byte until the result leaves; at least 1.
     fn in_flight(&self) -> usize;
 
     /// Processes the packet; returns true if its bytes have changed.

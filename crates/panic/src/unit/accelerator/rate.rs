@@ -27,7 +27,7 @@ pub struct RateParams {
     pub block_bytes: u32,
     /// Cycles for each block, also for a partial one, 0 to 65536.
     pub block_cycles: u32,
-    /// Most packets in the engine, 1 to 4096.
+    /// Maximum number of packets in the engine, 1 to 4096.
     pub in_flight: u32,
 }
 

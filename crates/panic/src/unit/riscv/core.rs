@@ -358,7 +358,7 @@ impl Core {
                 }
             },
             Target::Register(register) if register.is_readable() && load == Load::Word => {
-                // Earlier cycles belong to the previous activity; from here on to doorbells.
+                // Cycles up to here belong to the previous activity; later ones belong to doorbells.
                 self.spend(self.time, self.phase);
                 bus.ask(self.time, self.pc, What::Read(register));
                 self.wait = Wait::Register { rd, is_packet: register == Register::InLength };

@@ -26,7 +26,7 @@ pub(super) struct Debug {
     posted: Vec<Posted>,
     /// The packet that the program has.
     packet: Option<u64>,
-    /// Address of the instruction behind the one that took it.
+    /// Address of the instruction behind the one that took the packet.
     entry: u32,
 }
 

@@ -15,7 +15,8 @@ pub struct RiscvParams {
     pub memory_bytes: u32,
     /// Size of the packet region at the end of the memory; a multiple of 64, smaller than the memory.
     pub pinned_bytes: u32,
-    /// Most packets in that region, 1 to 64; fewer if `pinned_bytes` does not hold that number of longest packets.
+    /// Maximum number of packets in that region, 1 to 64; fewer if `pinned_bytes` does not hold that number of longest
+    /// packets.
     pub buffers: u32,
     /// Size of the instruction cache, a power of two.
     pub instruction_cache_bytes: u32,

@@ -10,7 +10,7 @@ use crate::protocol::{Flit, Leg, n_flits};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 
-/// Most cycles that the core is simulated ahead while it has no interaction; a power of two.
+/// Maximum number of cycles for which the core is simulated ahead while it has no interaction; a power of two.
 const AHEAD: Cycle = 64;
 
 /// Cause of a fault, for a debugger: the watchdog, which is not a RISC-V exception.

@@ -7,7 +7,8 @@ fn mean_service(bytes: u64) -> u64 {
     (bytes * 6 / 100).saturating_sub(bytes / 64 + 2)
 }
 
-/// The bench's service time: from a quarter of the mean below it to a quarter less one cycle above it.
+/// Least and greatest service time of the bench: the mean minus a quarter of it, and the mean plus a quarter of it
+/// minus 1 cycle.
 fn service(bytes: u64) -> (u64, u64) {
     let (mean, quarter) = (mean_service(bytes), mean_service(bytes) / 4);
     (mean - quarter, mean + quarter.saturating_sub(1))

@@ -20,7 +20,7 @@ pub(super) struct BufferRing {
     entries: u32,
     /// Longest frame for these buffers.
     longest: u32,
-    /// Most buffers that the card has at a time.
+    /// Maximum number of buffers that the card has at a time.
     most: u64,
     pub posted: u64,
     pub returned: u64,

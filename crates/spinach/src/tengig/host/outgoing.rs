@@ -1,4 +1,4 @@
-//! Offloads of sent frames: what the driver leaves to the card.
+//! Offloads of sent frames: the work that the driver leaves to the card.
 
 use crate::tengig::map;
 use wire::checksum::Sum;
@@ -58,8 +58,8 @@ fn pseudo(bytes: &[u8]) -> Sum {
     Sum::default().with(&bytes[26..34]).with(&[0, 17]).with(&bytes[UDP + 4..UDP + 6])
 }
 
-/// Seeds the checksum field so that the sum of the whole frame equals that of datagram and pseudo header: the pseudo header's
-/// sum minus the Ethernet header's. The sum of an IPv4 header is 0.
+/// Seeds the checksum field so that the sum of the whole frame equals the sum of datagram and pseudo header. The seed is the
+/// pseudo header's sum minus the Ethernet header's sum; the sum of an IPv4 header is 0.
 fn seed(bytes: &mut [u8]) {
     let ethernet = Sum::default().with(&bytes[..IP]).finish();
     let field = !pseudo(bytes).with(&ethernet.to_be_bytes()).finish();

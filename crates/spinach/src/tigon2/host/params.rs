@@ -69,7 +69,7 @@ pub struct SendParams {
     pub header_bytes: u32,
     /// Number of frames announced together, if available.
     pub batch_frames: u32,
-    /// Most frames that wait for the card.
+    /// Maximum number of frames that wait for the card.
     pub frames_ahead: u32,
 }
 
