@@ -2,8 +2,8 @@
 
 /// Executions and lost cycles of each instruction of some code.
 ///
-/// A cycle is lost if no instruction completes its stage in it; each core says which stage that is, and names its causes. Executions plus
-/// lost cycles are the cycles of the core.
+/// Each core defines one pipeline stage for this. A cycle is lost if no instruction completes that stage in it; the core names
+/// the causes. Executions plus lost cycles are the cycles of the core.
 #[derive(Clone, Debug)]
 pub struct CodeProfile {
     causes: &'static [&'static str],

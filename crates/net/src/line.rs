@@ -96,7 +96,8 @@ pub struct Slot {
     pub tail: Time,
 }
 
-/// A line that carries one frame at a time. Times within a busy period are computed from its begin, so nothing adds up roundings.
+/// A line that carries one frame at a time. Times within a busy period are computed from its begin, so rounding errors do not
+/// accumulate.
 #[derive(Clone, Debug)]
 pub struct Line {
     rate: Rate,

@@ -288,7 +288,8 @@ impl Network {
     /// Gives rows to the observer, in order.
     fn observe(&mut self, mut rows: Vec<Row>) {
         let Some(observer) = &mut self.observer else { return };
-        // The nodes' own numbers depend on windows, but not their order at one time.
+        // The numbers that nodes give to their rows depend on windows, but the order of a node's rows of one time does
+        // not.
         rows.sort_unstable_by_key(|row| (row.at, row.node, row.number));
         for row in &mut rows {
             row.number = self.n_rows;
@@ -309,7 +310,7 @@ impl Network {
 impl Drop for Network {
     fn drop(&mut self) {
         self.commands.clear();
-        // A thread that panicked has reported it.
+        // A thread that panicked has already reported its panic.
         self.threads.drain(..).for_each(|thread| drop(thread.join()));
     }
 }

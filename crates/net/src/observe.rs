@@ -221,8 +221,8 @@ pub struct MessageEvent {
     pub what: What,
 }
 
-/// Receives the rows of a network during the run, in order of (time, node), which depends on no thread. Rows of one
-/// node and time are in this order: frames that arrive, actions of the node, frames on lines.
+/// Receives the rows of a network during the run, in order of (time, node). This order does not depend on threads. Rows
+/// of one node and time are in this order: frames that arrive, actions of the node, frames on lines.
 pub trait Observer {
     /// The next rows. An error ends the run soon; there are no further rows.
     fn rows(&mut self, rows: &[Row]) -> Result<(), Box<dyn Error + Send + Sync>>;

@@ -101,8 +101,8 @@ struct Slot {
     captured: Mutex<Vec<Captured>>,
 }
 
-/// Data that the threads of a network share. Everything of a window exists twice: while one thread still reads the last window's, another
-/// writes this window's.
+/// Data that the threads of a network share. All data of a window exist twice: while one thread still reads the data of the last
+/// window, another thread writes the data of this window.
 pub(crate) struct Shared {
     barrier: Barrier,
     slots: [Vec<Slot>; 2],
@@ -406,7 +406,7 @@ impl Worker {
         lock(captures).take(&mut frames, self.until)
     }
 
-    /// Sends the collected rows to the thread of the observer. If it is gone, nobody wants them.
+    /// Sends the collected rows to the thread of the observer. If that thread is gone, the rows are not needed.
     fn hand_on_rows(&mut self) {
         if !self.rows.is_empty() {
             let _ = self.reply.send((self.me, Reply::Rows(std::mem::take(&mut self.rows))));

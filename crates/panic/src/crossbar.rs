@@ -151,8 +151,8 @@ impl Input {
 }
 
 impl Output {
-    /// Passes a flit to this output, which is number `to`, if one is ready, or a run of flits that follow one a cycle. Returns the
-    /// number of flits.
+    /// Passes a flit to this output, which has number `to`, if a flit is ready; or a run of flits that follow one a cycle.
+    /// Returns the number of flits.
     #[inline]
     fn pass(&mut self, now: Cycle, to: usize, inputs: &mut [Input]) -> usize {
         let from = match self.owner {

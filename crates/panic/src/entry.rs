@@ -242,7 +242,7 @@ impl Sender {
         let falling = end.min(self.run_end).saturating_sub(begin);
         let (most, room) = (self.waiting(begin) as u64, self.room as u64);
         let full = most.saturating_add(1).saturating_sub(room).min(falling);
-        // The numbers of flits in the cycles that follow, each one less than the one before.
+        // The numbers of flits in the following cycles; each is one less than the previous one.
         let rest = falling - full;
         let sum = rest * (most - full) - rest * rest.saturating_sub(1) / 2;
         let level = (self.waiting as u64).min(room) * (end - begin - falling);

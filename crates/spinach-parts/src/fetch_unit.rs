@@ -3,8 +3,8 @@
 //! Ports:   `pc` (words, receives); `squash` (words, receives, optional): any word discards all undelivered fetches
 //!           of earlier program counters; `memory` (memory, asks), `instruction` (instructions, sends).
 //! Timing:  0 cycles of its own. A fetch is sent at the edge that sees its program counter, and an instruction is
-//!           delivered at the edge that sees its answer; one of each per cycle. A squash takes effect first at its
-//!           edge.
+//!           delivered at the edge that sees its answer; one of each per cycle. At its edge, a squash takes effect
+//!           before everything else.
 //! Order:   a stall propagates backwards: while `instruction` is full nothing is delivered, and with `outstanding`
 //! fetches outstanding no more are sent.
 //! Errors:  a fetch that memory refuses is delivered as an error.

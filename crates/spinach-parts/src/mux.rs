@@ -1,4 +1,4 @@
-//! `mux`: connects the selected one of several requesters to one memory.
+//! `mux`: connects one of several requesters, the selected one, to a memory.
 //!
 //! Ports:   `requesters[i]` (memory, answers); `select` (words, receives), the index of the requester from the edge
 //!           on at which the word is seen, initially 0; `memory` (memory, asks).

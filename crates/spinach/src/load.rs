@@ -68,7 +68,7 @@ pub fn load<'a>(card: &Card, entry: u32, parts: impl IntoIterator<Item = (u32, &
     Ok(())
 }
 
-/// The memories that firmware is loaded into; `None` without a part that knows them.
+/// The memories that firmware is loaded into; `None` if the card has no part that knows them.
 pub fn memories(card: &Card) -> Option<Vec<FirmwareMemory>> {
     let (loaders, hosts) = (card.parts::<BootLoader>(), card.parts::<TengigHost>());
     match (loaders.first(), hosts.first()) {

@@ -51,8 +51,8 @@ pub enum DmaOrder {
 /// Progress reports of a DMA assist.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DmaProgress {
-    /// A ring's consumer has moved: entries before it are done. The last one had this state word and ended at this
-    /// local address (exclusive).
+    /// A ring's consumer has moved: entries before it are done. The last of these entries had this state word and ended
+    /// at this local address (exclusive).
     Consumer(u8, u32, u32, u64),
     /// The single transfer is done: the sum of its bytes, and its end address (exclusive).
     SingleDone(u16, u64),

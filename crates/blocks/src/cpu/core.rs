@@ -140,7 +140,8 @@ pub struct Core {
     pub(super) held: Cycle,
     /// Place of the instruction after the access that waits.
     pub(super) behind: Behind,
-    /// Cycles from the grant of that access until that instruction enters decode, if it is not there.
+    /// Cycles from the grant of the access until the instruction behind it enters decode, if that instruction is not in
+    /// decode yet.
     pub(super) enters_after: Cycle,
     pub(super) time: Cycle,
     /// Current fetch line, as `pc / 16`.

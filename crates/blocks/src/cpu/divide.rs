@@ -96,8 +96,9 @@ impl Core {
         self.target_of(self.pc, slot)
     }
 
-    /// Completes a division or a high product. If the next instruction is at fetch, it waits in decode. Otherwise decode keeps this one
-    /// until it ends. A division then repeats. A high product does not, but the next instruction enters decode only then.
+    /// Completes a division or a high product. If the next instruction is at fetch, it waits in decode. Otherwise decode keeps
+    /// the current instruction until it ends. A division then repeats. A high product does not repeat, but the next instruction
+    /// enters decode only when the product ends.
     pub(super) fn end_division<L: FetchLines, const MODE: u8>(
         &mut self,
         program: &Program,
@@ -240,7 +241,7 @@ mod tests {
             Bench::of(&testkit::text::assemble(0, text), there, divisor)
         }
 
-        /// The same with the bytes of the program.
+        /// As [`Bench::new`], with the bytes of the program.
         fn of(code: &[u8], there: usize, divisor: u32) -> Bench {
             let n = code.len().div_ceil(16);
             let mut lines = PresentLines::new(n);
@@ -312,7 +313,7 @@ mod tests {
         bench.leaves(16)
     }
 
-    /// The division straddles two lines, which are there, and the jump behind it leads to a line that is not.
+    /// The division straddles two lines, which are present. The jump behind it leads to a missing line.
     #[test]
     fn the_target_of_a_jump_behind_a_division_is_requested_once() {
         let text = format!("{NOP}{NOP}{NOP} divu a1, a2, a3\n jal zero, there\n {}there:\n {NOP}", NOP.repeat(11));

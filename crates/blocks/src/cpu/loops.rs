@@ -226,7 +226,8 @@ impl Core {
         loops.settle_due();
         let Some(id) = ending else { return };
         if self.jumped {
-            // A branch is decided when the instruction at the start is already in decode, which counts the loop down.
+            // When a branch is decided, the instruction at the start is already in decode, so it has counted the loop
+            // down.
             if slot.kind() == Kind::Branch {
                 loops.count_down(id);
             }

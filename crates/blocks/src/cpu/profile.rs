@@ -39,7 +39,7 @@ pub const fn causes<const N: usize>(places: &[&'static str]) -> [&'static str; N
     joined(&Lost::NAMES, places)
 }
 
-/// The same for their meanings.
+/// Meanings of all causes, in the order of [`causes`].
 pub const fn causes_about<const N: usize>(places: &[&'static str]) -> [&'static str; N] {
     joined(&Lost::ABOUT, places)
 }
@@ -279,8 +279,8 @@ impl Core {
         }
     }
 
-    /// Takes back the execution of the access at `pc`, which was refused but performed. `cycles` is the change of the cycles that it
-    /// loses, wrapped if there are fewer.
+    /// Takes back the execution of the access at `pc`, which was refused but performed. `cycles` is added to the cycles that the
+    /// access loses; a negative change is a wrapped number.
     pub(super) fn profile_late_refusal(&mut self, pc: u32, cycles: Cycle) {
         if let Some(profile) = &mut self.profile {
             profile.code.take_back(pc);

@@ -6,7 +6,8 @@ use super::window::{CodeWindow, Stretch};
 use isa::riscv::{Class, Inst, Isa, Op};
 use std::cell::{Cell, OnceCell};
 
-/// How a core handles an instruction. The order lets one comparison find those that need work before they execute.
+/// How a core handles an instruction. The variants are ordered so that one comparison finds the instructions that need
+/// work before they execute.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
     /// Single cycle, no memory access, no jump.
@@ -71,7 +72,8 @@ impl Slot {
         if straddles { cycles + timing::STRADDLING_TARGET } else { cycles }
     }
 
-    /// The same after a wait of `held` cycles in decode: a jump redirects fetch in the first of them.
+    /// The same after a wait of `held` cycles in decode. The wait is part of a jump's cycles, because a jump redirects
+    /// fetch in its first cycle in decode.
     #[inline]
     pub fn taken_after(&self, held: u64, target: Option<&Slot>) -> u64 {
         let cycles = self.taken(target);
@@ -91,7 +93,8 @@ const KINDS: [Kind; 8] =
 /// By [`Place`].
 const PLACES: [Place; 4] = [Place::Within, Place::End, Place::Straddles, Place::Straddles];
 
-/// The checks that an instruction needs. The order lets one comparison find those that need none.
+/// The checks that an instruction needs. The variants are ordered so that one comparison finds the instructions that
+/// need no checks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Pace {
     /// Single cycle, and the next instruction is in the same fetch line: no checks needed.

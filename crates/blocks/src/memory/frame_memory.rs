@@ -1,9 +1,9 @@
 //! `frame-memory`: double data rate memory with one wide bus, which moves one transfer at a time.
 //!
 //! Ports:   `requesters[i]` (memory, answer, optional). Its clock is that of the memory.
-//! Timing:  the answer is visible as many cycles after the reference as the transfer takes: the cycles to open its
-//!           rows plus those of all words it touches, at `bus_bytes` per cycle. Nothing else moves meanwhile, and the
-//!           next transfer starts in the following cycle. An invalid reference takes one cycle.
+//! Timing:  a transfer takes the cycles to open its rows, plus the cycles of all words that it touches, at `bus_bytes`
+//!           per cycle. The answer is visible when these cycles have passed since the reference. Nothing else moves
+//!           meanwhile, and the next transfer starts in the following cycle. An invalid reference takes one cycle.
 //! Order:   whole transfers one after the other, as the arbitration policy decides.
 //! Source:  thesis, 4.2.1 and 4.2.3: in order, the whole bus blocked while a row opens, unused bytes of misaligned
 //!           words lost. docs/machines/tengig.md lists the numbers of the card for which it was made.

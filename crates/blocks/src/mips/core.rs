@@ -6,8 +6,8 @@
 //! Timing:  see `pipeline.rs`. A reference is sent in the cycle in which its instruction executes; loads read the
 //!           whole word that contains their address. An order takes effect in the cycle in which it arrives, or up to
 //!           64 cycles later if the core was simulated ahead.
-//! Order:   references take effect in order. One to the registers waits until memory has answered all earlier ones;
-//! one to memory waits as long as the registers take without contention.
+//! Order:   references take effect in order. A reference to the registers waits until memory has answered all earlier
+//!           references; a reference to memory waits as long as the registers take without contention.
 //! Errors:  an exception, or a reference that a memory refuses, stops the core with a cause.
 //! Source:  thesis, 3.2.4, 3.3.1 and 4.2.
 //! Differs: while a load waits, the word after the next instruction is fetched, unless that instruction is a load or
@@ -62,7 +62,7 @@ pub struct MipsCore {
     pub(super) pipeline: Pipeline,
     pub(super) stack_offset: u32,
     pub(super) mode: Mode,
-    /// The new state of the core has not been sent yet.
+    /// True if the new state of the core has not been sent yet.
     pub(super) owes_status: bool,
     /// Loads and held stores outstanding.
     pub(super) holding: usize,
@@ -74,7 +74,7 @@ pub struct MipsCore {
     pub(super) profile: Option<Profile>,
     pub(super) log: Option<InstructionLog>,
     pub(super) debug: Option<Box<Debug>>,
-    /// There is a profile, a log or a debugger.
+    /// True if the core has a profile, a log or a debugger.
     pub(super) is_observed: bool,
     pub(super) by_class: [u64; Class::ALL.len()],
     pub(super) annulled: u64,

@@ -15,7 +15,7 @@ pub(super) struct Fetch {
     /// Number of lines requested.
     pub fills: u64,
     under_way: Option<Fill>,
-    /// The last line received, until the core uses it, and the cycle for which it was in time.
+    /// The last line received, until the core uses it, and the fetch cycle for which it arrived in time.
     arrived: Option<(u32, Cycle)>,
 }
 
@@ -47,7 +47,8 @@ impl Fetch {
         self.under_way = Some(Fill { line, late: (now - wanted).min(SLACK), is_wanted: true });
     }
 
-    /// The instruction at `pc`, if it is cached; with the cycle for which its line was in time, if the line is new.
+    /// The instruction at `pc`, if it is cached. If its line is new, also the fetch cycle for which the line arrived in
+    /// time.
     #[inline(always)]
     pub fn slot(&mut self, pc: u32) -> Option<(Slot, Option<Cycle>)> {
         let slot = self.cache.slot(pc)?;
@@ -72,7 +73,7 @@ impl Fetch {
         }
     }
 
-    /// Handles a store of the core to `addr`: drops the line, also an outstanding one, if the cache does so.
+    /// Handles a store of the core to `addr`: drops the line, even an outstanding one, if the cache drops stored lines.
     pub fn stored(&mut self, addr: u32) {
         if self.cache.stored(addr)
             && let Some(fill) = self.under_way.as_mut().filter(|fill| fill.line == self.cache.line(addr))

@@ -83,23 +83,23 @@ pub struct PciBus {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Free,
-    /// A write of this lane is on the bus; it is forwarded at a cycle.
+    /// A write of this lane is on the bus; it is forwarded in cycle `until`.
     Write {
         lane: usize,
         until: Cycle,
     },
-    /// A read of this lane is on the bus; it is forwarded at a cycle.
+    /// A read of this lane is on the bus; it is forwarded in cycle `until`.
     Address {
         lane: usize,
         until: Cycle,
     },
-    /// The bus waits for the data of a read, at least until a cycle.
+    /// The bus waits for the data of a read, at least until cycle `until`.
     Wait {
         lane: usize,
         until: Cycle,
         is_there: bool,
     },
-    /// The data of a read are on the bus until a cycle.
+    /// The data of a read are on the bus until cycle `until`.
     Data {
         lane: usize,
         until: Cycle,

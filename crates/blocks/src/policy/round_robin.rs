@@ -1,6 +1,6 @@
 //! Round-robin arbitration.
 
-/// Grants up to 64 requesters in turn: the next waiting one above the last granted.
+/// Grants up to 64 requesters in turn: the next waiting requester above the last granted one.
 ///
 /// Fairness: a requester waits for at most one grant to each other requester.
 /// Source:   thesis, 3.3.1 and 4.2.3 (round robin for each resource). [`super::RoundRobinTree`] is PsPIN's tree,

@@ -1,4 +1,4 @@
-//! Cycles of other instructions, and cores without them.
+//! Cycles of other PULP instructions, and cores without these instructions.
 
 use super::{BASE, Cached, check};
 use blocks::cpu::{Core, Profile, Program, Stop};

@@ -89,7 +89,7 @@ impl<'a, R: BufRead> Lexer<'a, R> {
         GoalError::at_line(self.file, self.number, &self.line, span, problem)
     }
 
-    /// The next token, which stays the next one.
+    /// The next token; does not go past it.
     pub fn peek(&mut self) -> Result<Token, GoalError> {
         self.skip_blank();
         let (at, line) = (self.at, &self.line);

@@ -15,7 +15,7 @@ pub enum Pattern {
     BinomialReduce,
     /// A broadcast along a binary tree.
     BinaryBroadcast,
-    /// Dissemination: in round r each rank sends to the one 2^r behind it.
+    /// Dissemination: in round r each rank sends to the rank 2^r positions behind it.
     Dissemination,
     /// Dissemination with several messages a round, which are reduced.
     NWayDissemination,
@@ -35,7 +35,7 @@ pub enum Pattern {
     DoubleRing,
     /// A message that goes from rank to rank in segments.
     PipelinedRing,
-    /// The same, and a rank receives a segment only when it has sent the one before.
+    /// As the pipelined ring, but a rank receives a segment only when it has sent the previous one.
     PipelinedRingInStep,
     /// All ranks send a byte to rank 0, which answers when it has all of them.
     LinearBarrier,

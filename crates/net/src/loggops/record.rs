@@ -120,7 +120,8 @@ impl Record {
         }
     }
 
-    /// The chain of steps that leads to the end of the run, from time 0 on. Each begins when the one before ends.
+    /// The chain of steps that leads to the end of the run, from time 0 on. Each step begins when the previous one
+    /// ends.
     pub fn critical_path(&self, schedule: &Schedule) -> Vec<Step> {
         self.path.clone().unwrap_or_else(|| critical::path(self, schedule))
     }

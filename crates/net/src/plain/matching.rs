@@ -1,8 +1,8 @@
 //! Matching of messages and receives, by the rules of Portals 4 (specification 4.3, sections 2.2 and 3.12).
 //!
-//! A message takes the first entry of the list that fits: its bits are equal in all places that the entry does not ignore, and its source is
-//! the entry's, if that names one. A message that fits no entry is unexpected. A new entry first takes the unexpected messages that fit, in
-//! the order in which they began to arrive.
+//! A message takes the first entry of the list that fits: its bits are equal in all places that the entry does not ignore, and
+//! its source is that of the entry, if the entry names a source. A message that fits no entry is unexpected. A new entry first
+//! takes the unexpected messages that fit, in the order in which they began to arrive.
 
 use crate::NodeId;
 use std::collections::VecDeque;

@@ -38,7 +38,7 @@ pub(super) struct OutPort {
     queues: [ClassQueue; N_CLASSES],
     schedule: Schedule,
     n_lanes: usize,
-    /// The class after the last one that sent, for turns.
+    /// For turns: the class after the last class that sent.
     next_class: usize,
 }
 

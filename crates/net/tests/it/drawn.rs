@@ -61,7 +61,7 @@ pub fn schedule(seed: u64, shape: Shape) -> Schedule {
         for _ in 0..random.below(2 * n + 1) {
             let (a, b) = (random.below(n) as u32, random.below(n) as u32);
             if a != b {
-                // The later one waits, so there is no cycle.
+                // The later operation waits, so there is no cycle.
                 builder.depend(a.max(b), a.min(b), shape.starts && random.below(3) == 0).unwrap();
             }
         }

@@ -57,7 +57,8 @@ pub fn draw(seed: u64) -> Drawn {
     let rate = pick(r, &[10_000_000_000, 100_000_000_000, 333_000_000_000]);
     let delay_ns = 50 + r.below(1000);
     let mtu = pick(r, &[256u32, 1000, 4096]);
-    // Pauses: one frame on each line, the round trip and the reaction, in bytes of the line, and some frames.
+    // Headroom for pauses: the bytes of the line during the round trip and the reaction, one frame on each line, and
+    // some more frames.
     let headroom_bytes = (2 * delay_ns + 300) * rate / 8_000_000_000 + 8 * (u64::from(mtu) + 200) + 30_000;
     let pfc = PfcParams {
         classes: (0..8).collect(),

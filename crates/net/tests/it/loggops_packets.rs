@@ -168,8 +168,8 @@ fn wildcards_own_messages_and_starts_of_operations() {
 #[test]
 fn messages_that_come_first_wait_for_their_receive() {
     let text = "num_ranks 2\nrank 0 {\nsend 4b to 1\n}\nrank 1 {\na: calc 9000\nb: recv 4b from 0\nb requires a\n}\n";
-    // 2010: the processor handles the message after the computation, when the receive is posted, too. atlahs: it handles the message
-    // after the receive, for the same o.
+    // 2010: the processor handles the message after the computation; at that time the receive is posted, too. atlahs: it handles
+    // the message after the receive, with the same o.
     for model in [Model::Loggopsim2010, Model::Atlahs] {
         assert_eq!(ends(text, "o=100,g=0", model), [100.0, 9100.0].map(ps), "{model:?}");
     }

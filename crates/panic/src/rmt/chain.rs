@@ -14,7 +14,7 @@ use wire::expr::Matcher;
 pub struct ChainParams {
     /// Its name.
     pub name: String,
-    /// Match expression for packets from the network; without one it matches all, unless it has queues.
+    /// Match expression for packets from the network. Without one, the chain matches all packets, unless it has queues.
     #[serde(default, rename = "match", skip_serializing_if = "Option::is_none")]
     pub matches: Option<String>,
     /// Transmit queues whose packets take the chain; such a chain has no match.

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RmtParams {
-    /// Number of match-action stages, 1 to 32. Each table uses one, and so do all chains with a match together. The prototype
-    /// has one (6).
+    /// Number of match-action stages, 1 to 32. Each table uses one stage; all chains with a match together use one more. The
+    /// prototype has one (6).
     pub stages: u32,
     /// Maximum number of services in a descriptor, 1 to 255; four in the RTL.
     pub max_hops: u32,
@@ -26,7 +26,8 @@ pub struct RmtParams {
     /// Tables, in the order of their stages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tables: Vec<TableParams>,
-    /// Chains. Those with a match become entries of a last table, `chains`; those with queues are bound to these.
+    /// Chains. Those with a match become entries of a last table, `chains`; those with queues are bound to their
+    /// queues.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chains: Vec<ChainParams>,
 }

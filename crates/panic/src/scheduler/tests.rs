@@ -466,8 +466,8 @@ fn a_leaky_bucket_delays_packets_even_if_units_have_credit() {
     );
 }
 
-/// The second packet finds the only cell taken by a packet that no PIFO holds yet. That one can be dropped from its push at
-/// cycle 4 on, so it is dropped at the next edge and the second packet enters at the one after.
+/// The second packet finds the only cell taken by the first packet, which no PIFO holds yet. The first packet can be dropped from
+/// its push at cycle 4 on. So it is dropped at the next edge, and the second packet enters at the edge after that.
 #[test]
 fn a_packet_without_a_cell_tries_again_after_a_push() {
     let one_cell = SchedulerParams { buffer: BufferParams { cells: 1, ..params().buffer }, ..params() };

@@ -1,4 +1,4 @@
-//! Engine parameters: what a unit does with packets.
+//! Parameters of engines, which do the work of units on packets.
 
 use super::accelerator::{AesParams, CompressionParams, InferenceParams, RateParams, Sha3Params};
 use super::delay::{DelayUnit, DelayUnitParams};

@@ -359,7 +359,8 @@ proptest! {
         prop_assert_eq!(&normal, &results(Mode::TickAll));
     }
 
-    /// The same holds where packets wait for cells and are lost behind PIFOs; lost cells cause no deadlock.
+    /// Packets, times and counters are also the same where packets wait for cells and are lost behind PIFOs; lost cells
+    /// cause no deadlock.
     #[test]
     fn the_published_verilogs_results_are_the_same_in_all_modes(scene in scenes()) {
         let scene = Scene { model: 3, ..scene };

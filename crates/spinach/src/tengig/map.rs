@@ -1,6 +1,6 @@
 //! The 10 Gigabit NIC as firmware and host see it: addresses, registers, layouts.
 //!
-//! The same as `firmware/tengig/regs.h`, which explains each; a test compares the two.
+//! The definitions are those of `firmware/tengig/regs.h`, which explains each of them. A test compares both files.
 
 /// Names and values as in the C header; a test compares each.
 macro_rules! header {
@@ -152,7 +152,7 @@ header! {
     JUMBO_ENTRIES = 256;
     /// Descriptors of the host's return ring, with one ring of buffers.
     RETURN_ENTRIES = 512;
-    /// Descriptors of the host's return ring, with three.
+    /// Descriptors of the host's return ring, with three rings of buffers.
     LONG_RETURN_ENTRIES = 2048;
     /// Descriptor flag: the card inserts a checksum, or reports a sum.
     FLAG_SUM = 0x1;

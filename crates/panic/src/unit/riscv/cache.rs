@@ -8,7 +8,7 @@ const FLUSH: u32 = 0x500f;
 const RS1_SHIFT: u32 = 15;
 const RS1_MASK: u32 = 0x1f << RS1_SHIFT;
 
-/// A decoded instruction with what the pipeline needs.
+/// A decoded instruction with the information that the pipeline needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Slot {
     /// An instruction of RV32I and its source registers.

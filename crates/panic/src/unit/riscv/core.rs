@@ -238,7 +238,7 @@ impl Core {
     pub fn answer(&mut self, rd: u8, at: Cycle, value: u32) {
         self.set(rd, value);
         self.ready[usize::from(rd)] = 0;
-        // One of the cycles is that of the instruction.
+        // One of these cycles is the cycle of the instruction itself.
         self.lose(self.waits_for(), at.saturating_sub(self.time).wrapping_sub(1));
         self.time = self.time.max(at);
         self.wait = Wait::Nothing;

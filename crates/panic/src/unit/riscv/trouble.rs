@@ -109,7 +109,8 @@ pub struct Observed {
     pub(super) debug: Option<Debug>,
 }
 
-/// The same, shared: the owner may ask before the first cycle, and can read while the unit runs.
+/// A shared [`Observed`]: the unit's owner may ask for observations before the first cycle, and can read them while the
+/// unit runs.
 pub type SharedObserved = Rc<RefCell<Observed>>;
 
 /// The local memory of a unit; the unit's owner can read it while it runs.

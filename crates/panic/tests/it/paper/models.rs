@@ -34,8 +34,8 @@ fn gbps(scene: &Scene) -> String {
 
 const SIZES: [usize; 6] = [64, 128, 256, 512, 1024, 1500];
 
-/// Figure 8a: throughput of three pushed units in Gbit/s by credits and packet size. Short packets are limited by credits up to
-/// eight, then by the units; long ones never by credits.
+/// Figure 8a: throughput of three pushed units in Gbit/s by credits and packet size. Credits limit the throughput of short
+/// packets up to eight credits; with more, the units limit it. Credits never limit long packets.
 #[test]
 fn short_packets_need_up_to_eight_credits() {
     let chain = vec![Units { n: 1, service: |bytes| at(100, bytes, 0) }; 3];

@@ -31,7 +31,7 @@ pub struct Tigon2HostParams {
     pub dma_config: u32,
     /// Share of the buffer memory for sending, in 64ths; 0 leaves it to the firmware.
     pub transmit_ratio_64ths: u32,
-    /// End of the card memory to clear, which begins at 0x2000; 0 clears nothing.
+    /// End of the range of card memory to clear, which begins at 0x2000; 0 clears nothing.
     pub clear_end: u32,
     /// Timeout for firmware to report that it runs, and later that the link is up, in microseconds.
     pub boot_timeout_us: u64,

@@ -8,8 +8,8 @@
 //! Order:   within a cycle: first the assists' reports, then the cores in order, then the host.
 //! Errors:  an unknown register stores what is written and is counted as a surprise.
 //! Source:  docs/machines/tigon2.md.
-//! Differs: the status of DMA channels does not count while the rings work. The cores' private memories are not accessible
-//!          through 0x154 and 0x158.
+//! Differs: the status word of a DMA channel has no running count while the rings work. The cores' private memories are not
+//!          accessible through 0x154 and 0x158.
 
 mod block;
 mod eeprom;

@@ -58,8 +58,8 @@ impl isa::riscv::Hart for Plain {
     }
 }
 
-/// A program of computations, branches, loads and stores on registers 1 to 9 and 128 bytes at 0x800; at its end it sends them
-/// all.
+/// A program of computations, branches, loads and stores on registers 1 to 9 and 128 bytes at 0x800; at its end it sends all of
+/// these.
 fn random_program(random: &mut kernel::RandomStream) -> String {
     let mut text = "auipc 20 0 0 0\n".to_owned();
     text += "lui 21 0 0 0x1000\nsrli 21 21 0 1\nadd 20 20 21\n";
