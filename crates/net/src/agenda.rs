@@ -3,7 +3,7 @@
 use crate::ordered::Ordered;
 use kernel::Time;
 
-/// The position of an item in the order. Items are often large, and a queue moves what it holds, so it holds only positions.
+/// The position of an item in the order. Items are often large, and a queue moves its entries, so the queue holds only positions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place<R> {
     at: Time,

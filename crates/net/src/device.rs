@@ -22,7 +22,7 @@ pub struct Departure {
     pub bytes: Arc<[u8]>,
     /// Its class, if it is not the one that its headers state.
     pub class: Option<u8>,
-    /// The message between hosts that it carries a part of.
+    /// The message between hosts of which it carries a part.
     pub message: Option<MessageKey>,
 }
 

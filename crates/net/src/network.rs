@@ -1,8 +1,9 @@
 //! A network at run time: nodes on threads, which meet at windows.
 //!
-//! A node never moves: it is built on its thread and stays there. In a window, each thread runs its nodes on its own. The window ends before
-//! anything that happens in it can reach a node of another thread: it is the least delay of the links that join threads (or processes).
-//! A window begins at the next time at which anything happens anywhere, so windows without work do not exist.
+//! A node never moves: it is built on its thread and stays there. In a window, each thread runs its nodes on its own. The window
+//! ends before anything that happens in it can reach a node of another thread: its length is the least delay of the links that
+//! join threads (or processes). A window begins at the next time at which anything happens anywhere, so windows without work do
+//! not exist.
 
 use crate::NodeId;
 use crate::capture::{Capture, Captures};
@@ -315,7 +316,8 @@ impl Drop for Network {
     }
 }
 
-/// The digest of a whole network, from the reports of all its nodes in order of their numbers; ranks bring theirs together.
+/// The digest of a whole network, from the reports of all its nodes in order of their numbers. If there are several ranks, they
+/// must combine their reports first.
 pub fn digest_of(reports: &[NodeReport]) -> String {
     let mut hasher = blake3::Hasher::new();
     for NodeReport { node, name, digest, lines, .. } in reports {

@@ -102,7 +102,7 @@ pub struct MessageKey {
 /// Bits of a request's number that its reply carries.
 pub const REPLY_BITS: u32 = 0xff_ffff;
 
-/// An event of a frame, a queue or a message. Rows of the last three are for messages between hosts.
+/// An event of a frame, a queue or a message. The last three variants are for messages between hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum What {
     /// It entered the network: it waits in the node's transmitter from now on.

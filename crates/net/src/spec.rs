@@ -34,7 +34,7 @@ pub struct NetworkSpec {
     pub switches: Vec<SwitchSpec>,
     /// Links.
     pub links: Vec<LinkSpec>,
-    /// Accepts priority flow control on routes that can wait for each other in a circle.
+    /// Accepts priority flow control on routes that can wait for each other in a cycle.
     pub may_deadlock: bool,
 }
 
@@ -67,7 +67,7 @@ pub struct NodeSpec {
     /// Its IPv4 address, if not 10.0.0.1 + its number.
     #[serde(default)]
     pub ip: Option<Ipv4Addr>,
-    /// Its MAC address, if not `02:00:` and its IPv4 address by number.
+    /// Its MAC address, if not `02:00:` followed by its IPv4 address by number.
     #[serde(default)]
     pub mac: Option<String>,
 }

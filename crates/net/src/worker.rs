@@ -49,7 +49,7 @@ impl Homes {
         thread as u32
     }
 
-    /// Least delay of the links whose ends have homes that `holds`.
+    /// Least delay of the links for which `holds` is true, given the homes of both ends.
     pub fn least_delay(&self, links: &[Link], holds: impl Fn([u32; 2]) -> bool) -> Time {
         let homes = |link: &Link| link.ends.map(|(node, _)| self.all[node.0 as usize]);
         let delays =
@@ -240,7 +240,7 @@ impl Worker {
         }
     }
 
-    /// Builds the nodes, and obeys until the network is dropped.
+    /// Builds the nodes, and carries out commands until the network is dropped.
     pub fn serve(mut self, work: Vec<Work>) {
         let first = match self.build(work) {
             Ok(()) => Reply::Built(self.shard.next_event()),
@@ -343,7 +343,7 @@ impl Worker {
             }
             self.parity = 1 - self.parity;
             if next > until.fs() || next == u64::MAX {
-                // All threads leave here; a failure of the captures is the leader's own.
+                // All threads leave here. The leader reports a failure of the captures as its own.
                 observed.map_err(|error| Stop::Own(0, error))?;
                 self.run_shard(until).map_err(|(order, error)| Stop::Own(order, error))?;
                 return Ok((next != u64::MAX).then_some(Time::from_fs(next)));

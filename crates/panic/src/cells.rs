@@ -53,7 +53,7 @@ struct Allocator {
     free: Vec<u32>,
     ready: Vec<u32>,
     taken: Vec<u32>,
-    /// Number of cells that become free, by cycle and bank; and of cells that can then be allocated again.
+    /// By cycle and bank: number of cells that become free, and number of cells that can be allocated again.
     freed: BTreeMap<(Cycle, usize), u32>,
     readied: BTreeMap<(Cycle, usize), u32>,
     /// Cycles in which "all banks are short of cells" changed, with the new value. The first entry is what the PIFOs see, the

@@ -81,7 +81,7 @@ pub struct ServiceSpec {
     pub name: String,
     /// Number of units, 1 to 250.
     pub units: u32,
-    /// Credits of each unit: the most packets it may have.
+    /// Credits of each unit: the maximum number of packets that it may have.
     pub credits: u32,
     /// The engine in each unit.
     pub engine: EngineParams,

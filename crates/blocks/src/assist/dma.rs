@@ -62,7 +62,8 @@ pub struct DmaAssist {
     busy_cycles: Counter,
     busy_since: Option<Cycle>,
     recorder: Option<Recorder>,
-    /// Since when the source gets no requests, because the buffer is full; only while transfers are recorded.
+    /// Cycle since which the source gets no requests, because the buffer is full. Set only while transfers are
+    /// recorded.
     full_since: Option<Cycle>,
 }
 

@@ -105,7 +105,7 @@ pub type MoveLog = Rc<RefCell<Vec<Move>>>;
 pub(super) struct Recorder {
     clock: Clock,
     log: MoveLog,
-    /// By ring and entry: when the assist learned that it is filled.
+    /// For each ring and entry: the cycle in which the assist learned that the entry is filled.
     ordered: Vec<Vec<Cycle>>,
 }
 

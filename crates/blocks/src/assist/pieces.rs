@@ -6,14 +6,14 @@ pub(super) fn piece(addr: u64, left: u32, limit: u32) -> u32 {
     left.min(to_boundary)
 }
 
-/// Address and length of the next host reference if words keep their value: whole aligned words, or a single byte at
-/// its mirrored position in the word.
+/// Address and length of the next host reference of a transfer in which words keep their value: whole aligned words, or
+/// a single byte at its mirrored position in the word.
 pub(super) fn mirrored_piece(addr: u64, left: u32, limit: u32) -> (u64, u32) {
     let here = piece(addr, left, limit);
     if addr.is_multiple_of(4) && here >= 4 { (addr, here & !3) } else { (addr ^ 3, 1) }
 }
 
-/// Reverses the bytes of each 32-bit word; a single byte stays.
+/// Reverses the bytes of each 32-bit word; a single byte stays as it is.
 pub(super) fn mirror(bytes: &mut [u8]) {
     for word in bytes.chunks_exact_mut(4) {
         word.reverse();

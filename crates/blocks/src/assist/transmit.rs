@@ -71,7 +71,7 @@ pub struct MacTransmit {
     recorder: Option<Recorder>,
     /// When the first word of `reading` was requested.
     reading_since: Cycle,
-    /// Since when no byte can be requested, because the buffer is full; only while transfers are recorded.
+    /// Cycle since which no byte can be requested, because the buffer is full. Set only while transfers are recorded.
     full_since: Option<Cycle>,
 }
 

@@ -24,9 +24,10 @@ impl Core {
     /// that fetch requests first, if it is missing, and the cycles from now until the cache looks it up. The line then
     /// counts as requested.
     ///
-    /// The first instruction after the access enters decode if it is there. It requests the next line wherever it is in
-    /// its own line, and a jump that need not wait for its register redirects fetch. The second one waits in the prefetch
-    /// buffer, which requests the next line only if the instruction is in the last word.
+    /// The first instruction after the access enters decode if its line is present. If its place is [`Place::End`], fetch
+    /// requests the next line, whether the instruction is in the last word or before it. A jump that need not wait for its
+    /// register redirects fetch. The second instruction waits in the prefetch buffer, which requests the next line only if the
+    /// instruction is in the last word.
     ///
     /// Source: PsPIN RTL a49fec8, `riscv_prefetch_L0_buffer.sv`, lines 163, 320 and 322 to 327; `riscv_controller.sv`,
     /// lines 481 to 490.

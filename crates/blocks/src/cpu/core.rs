@@ -131,7 +131,8 @@ pub struct Core {
     /// Address at which execution continues after the current instruction.
     pub(super) next: u32,
     pub(super) jumped: bool,
-    /// Register written by the last instruction. A jump that uses it waits, unless other cycles have passed since ([`SINK`]).
+    /// Register written by the last instruction. A jump that uses it waits. If other cycles have passed since, the value is
+    /// [`SINK`].
     pub(super) last_rd: u8,
     /// Register written by the last load, and the cycle in which the load was granted.
     pub(super) load_rd: u8,

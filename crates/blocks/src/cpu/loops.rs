@@ -21,8 +21,8 @@ use super::watch::EVENT_CYCLE;
 use isa::riscv::LoopPart;
 use kernel::Cycle;
 
-/// Cycles from an instruction that sets a loop leaving decode until fetch compares with the new values: they are
-/// written while the next instruction is at the output of fetch. A control register is written one stage later.
+/// After an instruction that sets a loop leaves decode, fetch compares with the new values this many cycles later: they
+/// are written while the next instruction is at the output of fetch. A control register is written one stage later.
 pub(super) const SEEN_AFTER_LP: Cycle = 2;
 pub(super) const SEEN_AFTER_CSR: Cycle = 3;
 

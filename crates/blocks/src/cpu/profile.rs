@@ -231,7 +231,7 @@ impl Core {
         Some(code)
     }
 
-    /// Counts cycles that the current instruction loses; a negative number as its complement.
+    /// Counts cycles that the current instruction loses; a negative number is given as its two's complement.
     #[inline]
     pub(super) fn lose(&mut self, cause: Lost, cycles: u64) {
         if self.watched & Core::PROFILED != 0 && cycles != 0 {

@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut};
 
 use memmap2::MmapMut;
 
-/// Bytes that begin as zeros. The system gives a page when it is first used.
+/// Bytes that begin as zeros. The system provides a page when the page is first used.
 ///
 /// A vector of zeros is not as cheap: the allocator hands out room that was used before, and writes zeros to all of it.
 #[derive(Debug)]

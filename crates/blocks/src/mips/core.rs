@@ -150,7 +150,7 @@ impl MipsCore {
         &self.state.r
     }
 
-    /// Why the core last stopped by itself, if it did since it was last started.
+    /// The reason for which the core stopped by itself since its last start, if it did.
     pub fn fault(&self) -> Option<Fault> {
         self.fault
     }

@@ -77,7 +77,7 @@ pub(super) fn over(old: &mut InstanceText, new: Table, modules: &BTreeMap<String
     }
 }
 
-/// Lays `new` over `old`. Tables are merged; another variant replaces the whole table.
+/// Lays `new` over `old`. Tables are merged. If `new` selects another variant, it replaces the whole table.
 fn merge(old: &mut Table, new: &Table) {
     for (key, node) in new {
         match old.iter_mut().find(|(old, _)| old.name == key.name) {

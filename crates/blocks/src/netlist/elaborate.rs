@@ -281,7 +281,7 @@ impl<'a> Elaboration<'a> {
                 // The key that the problem names, if present, is a better place than the instance.
                 let first = problem.key.split('.').next().unwrap_or_default();
                 let named = written.iter().find(|(key, _)| !first.is_empty() && key.name == first);
-                // A setting that the problem also names is its cause: the file is right without it.
+                // If the problem also names a setting, that setting is the cause: the file is correct without it.
                 let mentioned =
                     |key: &str| problem.text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == key);
                 let set = written.iter().find(|(key, node)| node.place.file() == SETTING && mentioned(&key.name));

@@ -24,7 +24,7 @@ pub(super) const NODE: usize = 39;
 /// File offset from which positions count: the end of the first number.
 pub(super) const BASE: usize = 8;
 
-/// True if a file begins as a binary schedule does, intact or spoilt.
+/// True if a file begins as a binary schedule does, even one that was made unusable.
 pub fn is_binary(start: &[u8]) -> bool {
     let first = start.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
     first == Some(COOKIE) || first == Some(SPOILT)

@@ -5,7 +5,7 @@ use super::builder::signed;
 use super::{Dependent, Kind, Op, Schedule};
 use std::io::{self, Write};
 
-/// Writes the text form. Operation *n* of a rank has the label `l` and *n* + 1.
+/// Writes the text form. The label of operation *n* of a rank is `l` followed by the number *n* + 1.
 pub fn text(schedule: &Schedule, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "num_ranks {}", schedule.n_ranks())?;
     for rank in 0..schedule.n_ranks() {

@@ -6,9 +6,9 @@
 //! - A computation occupies its processor for its duration.
 //! - A send occupies its processor for o + (s-1) O. The next send with the same `nic` begins at least g later. The network gets the message
 //!   o after the start (model 2010), or when the processor is done (atlahs).
-//! - 2010: a message that has arrived occupies the processor that has the number of the sender's processor for o + (s-1) O, and its `nic`
-//!   for g, even if no receive waits for it. atlahs: a message that has matched a receive occupies its `nic` for g, then the receive's
-//!   processor for o + (s-1) O.
+//! - 2010: a message that has arrived occupies the processor with the same number as the sender's processor for o + (s-1) O, and
+//!   its `nic` for g, even if no receive waits for it. atlahs: a message that has matched a receive occupies its `nic` for g,
+//!   then the receive's processor for o + (s-1) O.
 //! - A message of more than S bytes waits for its receive: the sender announces it with a small message, and the receiver reads it
 //!   ([`Host::get`]) when the receive is posted. The send ends when its last packet has left.
 //! - A message of a rank to itself arrives at the time at which the network would get it.

@@ -41,11 +41,11 @@ pub enum PlainError {
 
 /// The card around an endpoint: it sends the endpoint's frames, and accounts for frames that arrived.
 pub trait Exit {
-    /// A frame leaves at `slot.start`. `class` overrides the class that its headers state. `message` is the message that it carries a part
-    /// of. Returns the hash of its bytes.
+    /// A frame leaves at `slot.start`. `class` overrides the class that its headers state. `message` is the message of which the
+    /// frame carries a part. Returns the hash of its bytes.
     fn leave(&mut self, slot: Slot, bytes: Arc<[u8]>, class: Option<u8>, message: Option<MessageKey>) -> u64;
 
-    /// A frame that arrived was used, or was of no use if `is_used` is false.
+    /// A frame that arrived is handled. `is_used` is false if the frame was of no use.
     fn used(&mut self, now: Time, arrival: &Arrival, is_used: bool);
 }
 

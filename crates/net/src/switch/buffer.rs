@@ -1,4 +1,4 @@
-//! The buffer of a switch: who may use how much of it, and when an input pauses its sender.
+//! The buffer of a switch: how much of it each input and queue may use, and when an input pauses its sender.
 
 use super::params::{Buffering, SwitchParams};
 use crate::frame::N_CLASSES;

@@ -96,9 +96,9 @@ struct Block {
 ///          So a packet can always enter, and the NIC cannot deadlock.
 /// Source:  4.3; RTL for ports, cells, thresholds, order of services.
 /// Differs: in the RTL the parser holds a packet until it has a cell. Here a packet learns at the scheduler whether it has one.
-///          It cannot wait there, because packets that return from units would wait behind it. The RTL limits credits to 0 to
-///          the initial number. Here they may go below 0, so that none is lost when a pushed packet takes the room of one with
-///          a credit. The RTL lowers the rank at every entry, the model after detours.
+///          It cannot wait there, because packets that return from units would wait behind it. The RTL keeps credits between
+///          0 and the initial number. Here they may go below 0, so that none is lost when a pushed packet takes the room of a
+///          packet with a credit. The RTL lowers the rank at every entry, the model only after detours.
 pub struct Scheduler {
     params: SchedulerParams,
     ports: Vec<Port>,

@@ -45,7 +45,7 @@ pub struct ServiceParams {
 pub struct UnitParams {
     /// Its node on the interconnect.
     pub node: NodeId,
-    /// Its credits: the most packets it may have, 1 to 1024.
+    /// Its credits: the maximum number of packets that it may have, 1 to 1024.
     pub credits: u32,
 }
 

@@ -1,6 +1,7 @@
 //! Firmware images that the host loads into the card.
 
-/// Address range of firmware. Below are the rings and words shared with the host; above is unaddressable.
+/// Address range of firmware. Lower addresses hold the rings and words shared with the host; higher addresses are
+/// unaddressable.
 /// Source: Tigon-2 driver headers and firmware: text begins at 0x4000, external memory ends at 8 MB.
 const PLACE: std::ops::Range<u32> = 0x4000..0x80_0000;
 /// Size of the header of a released image.

@@ -70,7 +70,7 @@ fn fetch_asks_for_the_next_line_two_instructions_before_its_last_word_though_dec
     core.complete(2, 0);
     assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Prefetch(16, 1), 3));
     assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Fetch(16), 5));
-    // If the addition is in the last word itself, the cache looks when it leaves decode.
+    // If the addition is in the last word itself, the cache looks for the next line when the addition leaves decode.
     let (mut core, program, lines) = cold(&format!("{NOP}{NOP} lw a2, 0(zero)\n addi a3, a2, 1\n {NOP}"));
     assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Access, 2));
     core.complete(3, 0);
@@ -134,7 +134,7 @@ fn a_jump_that_waits_behind_an_access_asks_for_its_target_when_another_line_has_
     core.line_came();
     assert_eq!(core.fetch_at_target(&program, &lines, 11, true), Some(32));
     core.complete(20, 0);
-    // The jump leaves decode in cycle 20, and its target needs no more than the line.
+    // The jump leaves decode in cycle 20, and its target waits only for its line.
     assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Fetch(32), 21));
 }
 
@@ -322,7 +322,7 @@ fn the_line_of_the_current_instruction_counts_as_there_behind_an_access() {
     assert_eq!((core.run(&program, &lines, 21), core.time()), (Stop::Prefetch(16, 3), 20));
 }
 
-/// A jump to the address 26, where `target` is and the next instruction straddles lines 1 and 2.
+/// A jump to address 26. The instruction there is `target`, and the next one straddles lines 1 and 2.
 fn jump_before_straddling(target: &str) -> Program {
     let jump = 0x01a0_006fu32.to_le_bytes(); // jal zero, 26
     let nops = [0x01, 0x00].repeat(11); // c.nop

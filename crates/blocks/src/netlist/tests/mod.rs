@@ -88,7 +88,7 @@ fn design_with(text: &str, settings: &[(&str, &str)]) -> Result<Design, NetlistE
     Netlist::read("card.toml", text, &settings, &find)?.design(&parts::catalog())
 }
 
-/// Shows parts with parameters, connections, and the bytes that the askers read with the cycle of the last.
+/// Shows parts with parameters, connections, and for each asker the bytes that it read and the cycle of the last one.
 fn check(text: &str, settings: &[(&str, &str)], want: Expect) {
     let design = design_with(text, settings).unwrap_or_else(|errors| panic!("{errors}"));
     let mut shown = String::new();

@@ -58,7 +58,8 @@ pub struct CoreParams {
     pub packets: u32,
     /// Cycles that a core is busy with a packet each time it arrives from the network or from a unit.
     pub work_cycles: u32,
-    /// Additional latency of the packet each time, while the core works on others: its memory and queues.
+    /// Additional latency of the packet each time, for the core's memory and queues. The core works on other packets
+    /// meanwhile.
     pub wait_cycles: u32,
 }
 
@@ -113,8 +114,8 @@ impl ManycoreParams {
 /// A NIC that distributes packets over cores. Each core sends a packet to the units of its services, one after the other, and
 /// then to its exit; first come, first served, with drop tail.
 ///
-/// It cannot deadlock: the balancer limits the packets of a core, and those at units are included, so a core always accepts
-/// packets. So units always make progress, and so do packets on their way to units.
+/// It cannot deadlock: the balancer limits the packets of a core, including those at units, so a core always accepts packets. So
+/// units always make progress, and so do packets on their way to units.
 pub struct Manycore;
 
 impl Manycore {

@@ -148,7 +148,7 @@ fn cores(a: &str, b: &str, want: Expect) {
 
 #[test]
 fn a_register_answers_in_a_cycle() {
-    // Seen in cycle 5; the answer is available in cycle 6.
+    // The access is seen in cycle 5; its answer is available in cycle 6.
     cores(
         "5 r 040; 6 w 208=1234; 7 r 208",
         "",

@@ -55,8 +55,8 @@ fn instructions_have_their_documented_latency() {
 
 #[test]
 fn data_not_flushed_from_the_cache_is_stale() {
-    // All packets use the same slot. Each is sent with its second word copied to its first, or with packet 1's if the cache is
-    // stale.
+    // All packets use the same slot. Each is sent with its second word copied to its first, or with the word of packet 1 if the
+    // cache is stale.
     let packets = "100 1 0; 300 2 0; 500 3 0";
     let program = |flush: &str, back: i32| format!("{TAKE}{flush}lw 5 12 0 4\n    sw 0 12 5 0\n    {SEND}{back}");
     check(
