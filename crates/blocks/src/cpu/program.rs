@@ -127,7 +127,8 @@ pub enum Place {
     Straddles,
 }
 
-/// Offset in a fetch line of the last instruction that is not in the last word and may precede one that straddles two lines.
+/// The last offset in a fetch line at which an instruction outside the last word can precede an instruction that straddles two
+/// lines.
 pub(super) const LAST_BEFORE_END: u32 = timing::LINE_BYTES - 6;
 
 /// Half words in a fetch line.

@@ -181,7 +181,7 @@ impl PacketFeeder {
         self.under_way.as_ref().map(|next| next.begins).filter(|&begins| begins > now)
     }
 
-    /// Moves frames that have not begun earlier by `span`.
+    /// Skips `span`: frames that have not begun yet become due earlier by it.
     pub fn skip(&self, now: Time, span: Time) {
         self.traffic.skip(self.clock, now, span);
     }
