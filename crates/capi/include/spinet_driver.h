@@ -10,10 +10,10 @@
  * SPINET_E_THREAD. A function with a handle as argument may also return SPINET_E_UNKNOWN, SPINET_E_GONE or
  * SPINET_E_FOREIGN. Its comment lists further codes. A bug in the simulator ends the process with exit code 70.
  *
- * Handles are unique numbers other than 0. The same holds for the value of a spinet_machine_t pointer: after a shutdown it
- * stays SPINET_E_GONE. A machine must be used on the thread that booted it, and lives until it is shut down, even after that
- * thread ends. Machines are independent. Strings are UTF-8. Times are in ps of simulated time, at most 5 hours. Functions
- * copy the data that they are given.
+ * Handles are unique numbers other than 0. The value of a spinet_machine_t pointer is such a number, too: after a
+ * shutdown, functions return SPINET_E_GONE for this pointer. A machine must be used on the thread that booted it, and
+ * lives until it is shut down, even after that thread ends. Machines are independent. Strings are UTF-8. Times are in
+ * ps of simulated time, at most 5 hours. Functions copy the data that they are given.
  */
 #ifndef SPINET_DRIVER_H
 #define SPINET_DRIVER_H
@@ -57,8 +57,9 @@ const char *spinet_last_error(void);
 /* ---- The card ---- */
 
 /*
- * Boot the card `nic`, a preset by name ("pspin", "pspin-paper", "pspin-rtl") or by the path of a file, with the runtime in
- * the ELF file `runtime`. The same seed gives the same simulation. Also SPINET_E_CARD, SPINET_E_PROGRAM.
+ * Boot a card with the runtime in the ELF file `runtime`. `nic` is the name of a preset ("pspin", "pspin-paper",
+ * "pspin-rtl") or the path of a card's file. The same seed gives the same simulation. Also SPINET_E_CARD,
+ * SPINET_E_PROGRAM.
  */
 int spinet_boot(const char *nic, const char *runtime, uint64_t seed, spinet_machine_t **machine);
 
@@ -115,7 +116,7 @@ typedef struct spinet_tenant_spec {
     const char *cluster_rate; /* highest rate between L1 and L2 by the DMA of a cluster; each cluster counts its own transfers */
 } spinet_tenant_spec_t;
 
-/* Fill in a specification with weight 1, priority 0 and no limits: that of spinet_open. */
+/* Fill in the specification that spinet_open uses: weight 1, priority 0 and no limits. */
 int spinet_tenant_spec(spinet_tenant_spec_t *spec);
 
 /*
@@ -139,7 +140,7 @@ int spinet_close(spinet_machine_t *machine, spinet_tenant_t tenant);
  */
 int spinet_allocate(spinet_machine_t *machine, spinet_tenant_t tenant, int kind, uint32_t bytes, spinet_memory_t *memory);
 
-/* Address of a memory for handlers; of a scratchpad, relative to the start of the scratchpads. */
+/* Address of a memory for handlers. The address of a scratchpad is relative to the start of the scratchpads. */
 int spinet_address(spinet_machine_t *machine, spinet_tenant_t tenant, spinet_memory_t memory, uint32_t *address);
 
 /* Free memory. Also SPINET_E_IN_USE by a context. */

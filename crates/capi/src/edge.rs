@@ -109,7 +109,7 @@ pub struct Edge {
     calling: Option<Cycle>,
     /// Number of host memory bytes that were requested.
     pub bytes_requested: u64,
-    /// Packets that the NIC took, and those of them that are not done.
+    /// Number of packets that the NIC took, and number of these that are not done.
     taken: u64,
     in_nic: u64,
     /// Cycle of a feedback that was reported before the NIC's own notice.
@@ -200,7 +200,7 @@ impl Edge {
         !self.has_new && self.accesses.is_empty() && self.calls.is_empty()
     }
 
-    /// Packets that the NIC took, and those of them that are done.
+    /// Number of packets that the NIC took, and number of these that are done.
     pub fn packets_in_and_done(&self) -> (u64, u64) {
         (self.taken, self.taken - self.in_nic)
     }
@@ -311,7 +311,7 @@ impl Sink for Port {
     /// Prints a line for a handler that ends with an exception, as PsPIN's hardware simulation does.
     fn event(&mut self, event: &trace::Event<'_>) {
         match Event::of(event) {
-            // Happens only on cards that `SPINET_NIC` selects. Only the end of the run depends on it.
+            // Only cards that `SPINET_NIC` selects drop packets. Only the end of the run depends on this count.
             Some(Event::PacketDropped { .. }) => library::edge(|edge| edge.in_nic -= 1),
             Some(Event::HandlerTrap { hpu, cause, .. }) => {
                 let (time, cluster) = (event.at().ps(), cluster_of(event.source));

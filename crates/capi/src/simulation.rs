@@ -37,10 +37,12 @@ pub struct Simulation {
     /// Bytes that the host wrote to and read from the NIC, counted at the request, as in the functional model.
     bytes_written: u64,
     bytes_read: u64,
-    /// All packets were done and the stream had ended after the last cycle; after a cycle since [`Simulation::resume`].
+    /// After the last cycle, all packets were done and the stream had ended.
     is_done: bool,
+    /// The same after any cycle since [`Simulation::resume`].
     was_done: bool,
-    /// All is done and nothing is pending, or nothing is pending without the C program.
+    /// `Complete` if all is done and nothing is pending. `Quiet` if not all is done, and only the C program can
+    /// continue.
     ended: Option<Ended>,
     watch: Option<SharedWatch>,
     traces: CoreTraces,
@@ -97,7 +99,7 @@ impl Simulation {
         self.is_done
     }
 
-    /// Why the run could not end, if it could not.
+    /// Returns an error if the run cannot end.
     pub fn check(&self) -> Result<(), Error> {
         if self.ended == Some(Ended::Quiet) { Err(self.stuck()) } else { Ok(()) }
     }

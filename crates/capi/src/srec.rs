@@ -24,7 +24,7 @@ pub fn read(text: &str) -> Result<Vec<Loaded>, (usize, String)> {
     Ok(found)
 }
 
-/// Address and data of a record that loads some.
+/// Address and data of a record; `None` for types of records that have no data to load.
 fn record(line: &str) -> Result<Option<Loaded>, String> {
     let digits = line.strip_prefix('S').and_then(|rest| Some((rest.chars().next()?, rest.get(1..)?)));
     let (kind, digits) = digits.ok_or("the line is not an S-record; it must begin with S and a digit")?;
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn records_of_all_lengths_have_addresses_and_data() {
-        // As `objcopy --srec-len 1` writes them, and longer ones.
+        // Records as `objcopy --srec-len 1` writes them, and longer records.
         check(
             "S0030000FC\r\nS3061D0000006F6D\r\nS1060001020304EF\nS7051D0000805D\n",
             expect![[r#"

@@ -152,7 +152,8 @@ impl Watch {
         Ok(Some(Rc::new(RefCell::new(Watch { has_transcript, waves, waiting, n_events: 0, packets, ring, handlers }))))
     }
 
-    /// Writes all events before this time, in ps. Later ones may still get predecessors.
+    /// Writes all events more than `LATE_CYCLES` before this time, in ps. Events that are reported late may still come
+    /// between later ones.
     pub fn write_until(&mut self, ps: u64) -> Result<(), Error> {
         let sure = ps.saturating_sub(LATE_CYCLES * CYCLE_PS);
         self.write(sure)

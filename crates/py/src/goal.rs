@@ -22,7 +22,7 @@ impl GoalSchedule {
         py.detach(|| goal::read(&path).map(GoalSchedule::new).map_err(input))
     }
 
-    /// Reads a text; `name` is what errors call it.
+    /// Reads a text. Errors call it `name`.
     #[staticmethod]
     fn parse(py: Python<'_>, text: &str, name: &str) -> PyResult<GoalSchedule> {
         py.detach(|| goal::parse(text, name).map(GoalSchedule::new).map_err(input))
@@ -44,22 +44,22 @@ impl GoalSchedule {
         py.detach(|| Pattern::named(pattern)?.make(&options)).map(GoalSchedule::new).map_err(input)
     }
 
-    /// Its size, as JSON.
+    /// The size of the schedule, as JSON.
     fn counts(&self) -> PyResult<String> {
         json(&Counts::of(&self.schedule))
     }
 
-    /// Its text.
+    /// The schedule as text.
     fn text(&self, py: Python<'_>) -> String {
         py.detach(|| goal::to_text(&self.schedule))
     }
 
-    /// Writes it into a file.
+    /// Writes the schedule into a file.
     fn write(&self, py: Python<'_>, path: PathBuf, binary: bool) -> PyResult<()> {
         py.detach(|| goal::write_file(&self.schedule, &path, binary).map_err(input))
     }
 
-    /// Runs it on hosts with the plain network card.
+    /// Runs the schedule on hosts with the plain network card.
     #[pyo3(signature = (*, loggops, model, record))]
     fn run(&self, py: Python<'_>, loggops: &str, model: &str, record: bool) -> PyResult<GoalRun> {
         let params = Params::parse(loggops).map_err(|error| input(format!("loggops: {error}")))?;
@@ -96,7 +96,7 @@ impl GoalRun {
         json(&self.finished.lock().unwrap_or_else(PoisonError::into_inner).summary())
     }
 
-    /// The critical path as JSON; of a longer one, its longest steps.
+    /// The critical path as JSON. If it has more than `most` steps, only the longest steps.
     fn steps(&self, most: usize) -> PyResult<String> {
         json(&self.finished.lock().unwrap_or_else(PoisonError::into_inner).steps(most))
     }

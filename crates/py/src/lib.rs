@@ -29,12 +29,12 @@ create_exception!(spinet._native, SpinetError, PyException, "Base of all errors 
 create_exception!(spinet._native, InputError, SpinetError, "Something that the user gave cannot be used.");
 create_exception!(spinet._native, InternalError, SpinetError, "A bug in spinet.");
 
-/// Bad input, with its text.
+/// The exception for an error in the user's input.
 fn input(error: impl Display) -> PyErr {
     InputError::new_err(error.to_string())
 }
 
-/// A bug of ours, with its text.
+/// The exception for a bug in spinet.
 fn internal(error: impl Display) -> PyErr {
     InternalError::new_err(error.to_string())
 }
@@ -52,7 +52,7 @@ fn json(value: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(internal)
 }
 
-/// Values over a card's file: `cluster.n_hpus=4`, each.
+/// Reads settings such as `cluster.n_hpus=4`, which replace values of a card's file.
 fn settings(sets: &[String]) -> PyResult<Vec<Setting>> {
     sets.iter().map(|set| nics::parse_setting(set).map_err(input)).collect()
 }

@@ -39,7 +39,7 @@ type EventTuple<'py> = (u64, u64, &'static str, Bound<'py, PyDict>);
 #[pyclass(frozen, module = "spinet._native")]
 pub struct Machine {
     worker: Worker<Driver>,
-    /// Simulated time in ps at the end of the last call. To read it here takes no switch to the driver's thread and back.
+    /// Simulated time in ps at the end of the last call. Reading it here needs no switch to the driver's thread.
     now: Arc<AtomicU64>,
     /// The exception that a policy raised.
     failure: Failure,
@@ -53,7 +53,7 @@ fn now_ps(driver: &Driver) -> u64 {
 }
 
 impl Machine {
-    /// Does something with the driver, with other Python threads running.
+    /// Runs `what` on the driver's thread. Other Python threads can run meanwhile.
     fn with<T, E>(&self, py: Python<'_>, what: impl FnOnce(&mut Driver) -> Result<T, E> + Send + 'static) -> PyResult<T>
     where
         T: Send + 'static,
@@ -129,7 +129,7 @@ impl Machine {
         self.with(py, move |driver| driver.close(TenantId(tenant)))
     }
 
-    /// What the card can do, as JSON.
+    /// The capabilities of the card, as JSON.
     fn capabilities(&self, py: Python<'_>) -> PyResult<String> {
         json(&self.look(py, |driver| driver.capabilities())?)
     }
@@ -153,7 +153,7 @@ impl Machine {
         self.with(py, move |driver| driver.allocate(TenantId(tenant), kind, size).map(|memory| memory.0))
     }
 
-    /// Address and bytes of a memory.
+    /// Address and size in bytes of a memory.
     fn part(&self, py: Python<'_>, tenant: u64, memory: u64) -> PyResult<(u32, u32)> {
         self.with(py, move |driver| driver.part(TenantId(tenant), MemoryId(memory)).map(|part| (part.addr, part.size)))
     }
@@ -195,7 +195,7 @@ impl Machine {
         self.with(py, move |driver| driver.unregister(TenantId(tenant), HostId(host)))
     }
 
-    /// Address and bytes of host memory.
+    /// Address and size in bytes of host memory.
     fn region(&self, py: Python<'_>, tenant: u64, host: u64) -> PyResult<(u64, u32)> {
         let region = move |driver: &mut Driver| driver.region(TenantId(tenant), HostId(host));
         self.with(py, move |driver| region(driver).map(|region| (region.addr, region.size)))
@@ -284,7 +284,7 @@ impl Machine {
         self.with(py, move |driver| driver.install(TenantId(tenant), ContextId(context), &spec).map(|rule| rule.0))
     }
 
-    /// Takes a rule out; messages that have begun `end` or are `kill`ed.
+    /// Removes a rule. `remaining` is `end` or `kill`: whether open messages may end, or are killed.
     fn remove(&self, py: Python<'_>, tenant: u64, rule: u64, remaining: &str) -> PyResult<()> {
         let remaining = match remaining {
             "end" => Remaining::End,
@@ -339,7 +339,7 @@ impl Machine {
         Ok(self.now.load(Ordering::Acquire))
     }
 
-    /// Simulates up to `ps`, for at most about this much host time; returns true if `ps` is reached.
+    /// Simulates up to `ps`, for at most about `max_wall_ms` of host time; returns true if `ps` is reached.
     fn run_until(&self, py: Python<'_>, ps: u64, max_wall_ms: u64) -> PyResult<bool> {
         let Some(fs) = ps.checked_mul(1000) else { return Err(input("time is more than 5.1 hours, must be less")) };
         let budget = Duration::from_millis(max_wall_ms);
@@ -390,12 +390,12 @@ impl Machine {
             .collect())
     }
 
-    /// Stands for all that the card did so far.
+    /// Digest of everything that the card did so far.
     fn digest(&self, py: Python<'_>) -> PyResult<String> {
         self.look(py, |driver| driver.digest())
     }
 
-    /// Ends it and frees its memory.
+    /// Ends the machine and frees its memory.
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.worker.stop());
     }

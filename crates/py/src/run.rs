@@ -28,10 +28,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Most bytes of host memory in one call.
+/// Maximum number of bytes of memory that one call reads.
 const MAX_HOST_BYTES: usize = 1 << 30;
 
-/// An outcome as JSON; packets that left: time in ps, port, bytes; writes to host memory: address, bytes.
+/// An outcome as JSON; packets that left (time in ps, port, bytes); writes to host memory (address, bytes).
 type Offered<'py> = (String, Vec<Left<'py>>, Vec<(u64, Bound<'py, PyBytes>)>);
 
 /// A frame that left a card: time in ps, port, bytes.
@@ -62,9 +62,9 @@ pub struct Run {
     debug_port: Option<u16>,
     /// The exception that a policy raised.
     failure: Failure,
-    /// Its thread holds Python's lock while it simulates, because it calls policies for every packet. To take the lock
-    /// for each call on a thread that Python has not made costs some microseconds. Policies let other threads of Python
-    /// go on, as all of Python's code does.
+    /// Its thread holds Python's lock while it simulates, because it calls policies for every packet. On a thread that
+    /// Python did not create, taking the lock for each call costs some microseconds. While policies run, Python
+    /// switches to other threads as usual.
     holds_python: bool,
 }
 
@@ -212,9 +212,9 @@ impl Run {
         convert::progress(py, progress)
     }
 
-    /// For runs with lines: gives frames to the card, each with its port and its arrival in ps, and simulates up to a
-    /// time in ps, for at most about this much host time. Returns the progress, the simulated time in ps, frames that
-    /// left (time in ps, port, bytes), and the number of frames that the card cannot take.
+    /// For runs with lines: gives frames to the card, each with its port and its arrival in ps. Then simulates up to
+    /// the time `until` in ps, for at most about `max_wall_ms` of host time. Returns the progress, the simulated time
+    /// in ps, frames that left (time in ps, port, bytes), and the number of frames that the card cannot take.
     fn exchange<'py>(
         &self,
         py: Python<'py>,
@@ -265,7 +265,7 @@ impl Run {
         Ok((json(&outcome)?, left.collect(), host_writes.collect()))
     }
 
-    /// Bytes of the card's memory, without time passing; `core` is the core that they belong to, if each has its own.
+    /// Reads memory of the card in no simulated time. If each core has a memory of its own, `core` selects one.
     fn read_memory<'py>(&self, py: Python<'py>, core: String, addr: u32, size: usize) -> PyResult<Bound<'py, PyBytes>> {
         if size > MAX_HOST_BYTES {
             return Err(input(format!("size is {size}, must be at most {MAX_HOST_BYTES}")));
@@ -280,7 +280,8 @@ impl Run {
         }
     }
 
-    /// Ends the run now: packets inside the card get rows, and files are complete. Not needed after a run that ended itself.
+    /// Ends the run now: packets inside the card get rows, and files are complete. A run that ended by itself does not
+    /// need it.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.worker.call(|run| run.card.close())).map_err(gone)?.map_err(input)
     }

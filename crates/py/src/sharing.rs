@@ -20,7 +20,7 @@ pub struct Waiting {
     active_cycles: u64,
 }
 
-/// An object with a method `choose`, and optionally `began`, `started`, `ended` and a true `holds_back`.
+/// An object with a method `choose`. Optional: methods `began`, `started`, `ended`, and an attribute `holds_back`.
 pub struct OwnTenantPolicy {
     object: Object,
     hears_began: bool,
@@ -63,7 +63,7 @@ impl OwnTenantPolicy {
         Waiting { name: self.name(py, number), weight, priority, bytes, in_service, used, active_cycles }
     }
 
-    /// Reads the answer of `choose`. `places` are those of the tenants in `waiting`.
+    /// Reads the answer of `choose`. `places` are the positions of the tenants in `waiting`.
     fn choice(
         &self,
         now: Cycle,

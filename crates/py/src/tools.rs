@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use wire::expr::Matcher;
 
-/// How an experiment is written.
+/// The format of an experiment, by name.
 pub fn format(name: &str) -> PyResult<Format> {
     match name {
         "toml" => Ok(Format::Toml),
@@ -27,7 +27,7 @@ pub fn format(name: &str) -> PyResult<Format> {
     }
 }
 
-/// Understands an experiment.
+/// Reads and checks an experiment.
 pub fn read_experiment(text: &str, file: &str, base_dir: &Path, format: Format) -> PyResult<Checked> {
     Checked::read(text, file, base_dir, format).map_err(input)
 }
@@ -38,7 +38,7 @@ pub fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Begins a command, which ends with an error if a library crashes because memory is short.
+/// Begins a command. If a library crashes because memory is short, the command ends with an error.
 #[pyfunction]
 pub fn guard_command() {
     exhaustion::guard();
@@ -56,7 +56,7 @@ pub fn watch_partial(path: PathBuf) {
     exhaustion::watch(path);
 }
 
-/// Leaves it alone again.
+/// Keeps this file or folder from now on.
 #[pyfunction]
 pub fn unwatch_partial(path: PathBuf) {
     exhaustion::unwatch(&path);
@@ -68,14 +68,14 @@ pub fn nic_list() -> Vec<(&'static str, String)> {
     nics::all().map(|preset| (preset.name, preset.about())).collect()
 }
 
-/// A preset as TOML, with settings over it.
+/// A preset as TOML, after the settings `sets`.
 #[pyfunction]
 #[pyo3(signature = (nic, sets = Vec::new(), base_dir = PathBuf::from(".")))]
 pub fn nic_show(nic: &str, sets: Vec<String>, base_dir: PathBuf) -> PyResult<String> {
     nics::show(nic, &settings(&sets)?, &base_dir).map_err(input)
 }
 
-/// Area and power of a preset's parts, with settings over it, as JSON.
+/// Area and power of a preset's parts after the settings `sets`, as JSON.
 #[pyfunction]
 #[pyo3(signature = (nic, sets = Vec::new(), base_dir = PathBuf::from(".")))]
 pub fn nic_cost(nic: &str, sets: Vec<String>, base_dir: PathBuf) -> PyResult<String> {
@@ -103,7 +103,7 @@ pub fn kind_of_experiment(text: &str, base_dir: PathBuf, format: &str) -> PyResu
     Ok(kinds::of_experiment(text, &base_dir, self::format(format)?).name)
 }
 
-/// The services that come with spinet, as JSON; of a NIC's file, its own.
+/// The services of `nic`, as JSON; without `nic`, the services that come with spinet.
 #[pyfunction]
 #[pyo3(signature = (nic = None, base_dir = PathBuf::from(".")))]
 pub fn chain_services(nic: Option<&str>, base_dir: PathBuf) -> PyResult<String> {
@@ -126,7 +126,7 @@ pub fn card_design(py: Python<'_>, nic: &str, sets: Vec<String>, base_dir: PathB
     py.detach(|| json(&wired::design(nic, &settings, &base_dir).map_err(input)?))
 }
 
-/// The same for a text; `file` is what errors call it.
+/// The same for a text. Errors call it `file`.
 #[pyfunction]
 #[pyo3(signature = (text, file, sets = Vec::new(), base_dir = PathBuf::from(".")))]
 pub fn card_design_of(
@@ -160,7 +160,8 @@ pub fn card_modules(name: Option<&str>) -> PyResult<String> {
     json(&wired::modules(name).map_err(input)?)
 }
 
-/// JSON schema of the files of cards (`nic`, `panic`, `chain-cards`) or of experiments (`experiment`, or a kind of card); those of summaries by kind of card (`summary`).
+/// JSON schemas: of cards' files (`nic`, `panic`, `chain-cards`), of experiments (`experiment`, or a kind of card), or
+/// of the summaries of all kinds of cards (`summary`).
 #[pyfunction]
 pub fn schema(of: &str) -> PyResult<String> {
     match of {
@@ -223,7 +224,8 @@ pub fn network_overview(
     py.detach(|| json(&network::Setup::read(&text).map_err(input)?.overview(is_whole)))
 }
 
-/// A packet of the traffic: arrival in ps, bytes, and context, message, identity and whether it is the last, if any takes it.
+/// A packet of the traffic: arrival in ps and bytes. If a context takes the packet, also the context, the message, its
+/// identity, and true for the last packet of the message.
 type OfferedPacket<'py> = (u64, Bound<'py, PyBytes>, Option<(usize, u64, Option<u16>, bool)>);
 
 /// Number of packets between two checks for Ctrl-C. They take some milliseconds of host time.
@@ -282,14 +284,15 @@ pub fn span_ps(text: &str) -> PyResult<u64> {
     Span::parse(text).map(|span| span.time().ps()).map_err(input)
 }
 
-/// A window of simulated time such as `1 us..2 us`, in ps: its beginning, and the first time behind it if it has an end.
+/// A window of simulated time such as `1 us..2 us`, in ps: its beginning, and, if it has an end, the first time after
+/// it.
 #[pyfunction]
 pub fn window_ps(text: &str) -> PyResult<(u64, Option<u64>)> {
     let window = Window::parse(text).map_err(input)?;
     Ok((window.times().0.ps(), window.to.map(|to| to.time().ps())))
 }
 
-/// Refuses the text of a file that is too long, or TOML with a key of too many parts.
+/// Returns an error if the text of a file is too long, or if a TOML key has too many parts.
 #[pyfunction]
 pub fn check_limits(text: &str, file: &str, format: &str) -> PyResult<()> {
     let format = if format == "json" { Format::Json } else { Format::Toml };
@@ -324,7 +327,7 @@ pub fn exec_elf(
         let host = if linux_user { Host::LinuxUser } else { Host::Bare };
         let mut machine = Machine::new(elf, isa, host).map_err(input)?;
         if signature.is_some() {
-            // Better now than after a long run.
+            // Reports a missing signature before a long run, not after it.
             machine.signature().map_err(input)?;
         }
         let trace = trace.map(|path| machine.trace(&path)).transpose().map_err(input)?;

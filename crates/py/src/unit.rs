@@ -10,8 +10,8 @@ use std::path::PathBuf;
 /// A packet as Python gives it: bytes, flow, hash, metadata, offsets of the network and transport header.
 type Packet = (Vec<u8>, u32, u32, u64, [u16; 2]);
 
-/// Runs a program on packets; returns the result as JSON, and the bytes of each packet that came out (none for dropped
-/// ones).
+/// Runs a program on packets. Returns the result as JSON, and the output for each packet, which is empty for dropped
+/// packets.
 #[pyfunction]
 #[pyo3(signature = (path, packets, *, params = None, clock_mhz = 250, credits = 4, most_cycles = 1_000_000_000))]
 pub fn run_unit<'py>(

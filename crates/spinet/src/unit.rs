@@ -65,7 +65,7 @@ pub struct Setting {
 pub struct Answer {
     /// Its position among the offers.
     pub packet: u64,
-    /// The bytes of its output; `None` if it was dropped.
+    /// The bytes of its output; empty if it was dropped.
     #[serde(skip)]
     pub bytes: Vec<u8>,
     /// Why it was dropped.

@@ -24,7 +24,7 @@ unsafe impl Send for Owned {}
 struct Machines {
     /// Number of machines booted so far.
     last: u64,
-    /// Machines that are not shut down: the thread, and the machine unless a function uses it.
+    /// Machines that are not shut down, each with its thread. The machine is `None` while a function uses it.
     all: BTreeMap<u64, (u64, Option<Owned>)>,
 }
 

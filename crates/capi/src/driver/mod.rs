@@ -24,7 +24,7 @@ use std::path::Path;
 use std::rc::Rc;
 use structs::{Done, TenantEvent};
 
-/// Largest time in ps, 5 hours. 64 bits of femtoseconds reach little further.
+/// Largest time in ps, 5 hours. A 64-bit number of femtoseconds ends at 5.1 hours.
 const MAX_PS: u64 = 18_000_000_000_000_000;
 
 /// A card, its driver, and results that the C program has not taken yet.
@@ -40,7 +40,7 @@ pub struct Machine {
     shown: Box<[u8]>,
     /// Finished packets, if they are kept.
     done: Option<VecDeque<Done>>,
-    /// PrintedLine lines, by time in ps.
+    /// Printed lines, by time in ps.
     lines: VecDeque<(u64, PrintedLine)>,
     /// The line that was taken last.
     shown_line: CString,

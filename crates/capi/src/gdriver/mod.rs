@@ -87,8 +87,8 @@ extern "C-unwind" fn on_write_done(user: *mut c_void) {
     older::image_is_written();
 }
 
-/// Reads the command line, then creates the simulation and a driver without contexts. Ends the process if the command
-/// line asks for a text.
+/// Reads the command line, then creates the simulation and a driver without contexts. If the command line asks for
+/// help or the version, prints the text and ends the process.
 ///
 /// # Safety
 /// `argv` is NULL or points to `argc` C strings.

@@ -2,8 +2,8 @@
 //!
 //! A trace consists of words separated by white space. The header has the number of sources, the number of lines, and
 //! the size of the largest packet. Each line has source, destination, size of the packet in bytes, gap, identity of the
-//! message, and a flag for the last packet. A line with size 0 is a gap: it delays the packet after the next line's
-//! packet by that many cycles. A packet's own line has the gap 0.
+//! message, and a flag for the last packet. A line with size 0 has no packet: its gap is the number of cycles between
+//! the packets of the next two lines. A line with a packet has the gap 0.
 //!
 //! Source: PsPIN a49fec8, `examples/generic_driver/gdriver.c`.
 

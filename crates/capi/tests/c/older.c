@@ -32,7 +32,7 @@ static int one(int argc, char **argv)
     CHECK(gdriver_set_packet_fill_callback(strcmp(argv[0], "too much") == 0 ? fill_too_much : fill));
     CHECK(gdriver_set_l2_img(image, sizeof(image)));
     CHECK(pspinsim_cb_set_pkt_out(log_out));
-    /* The run looks at the image. */
+    /* gdriver_run reads the image, so it may still change. */
     for (size_t i = 0; i < sizeof(image); i++)
         image[i] = (uint8_t)(0xA0 + i);
     printf("gdriver_run returns %d\n", gdriver_run());

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two tenants on one card, one of which counts packets and one answers them; calls that the driver refuses; and a tenant on
- * another card whose handler never ends. Arguments: the runtime, the handlers of each tenant, a runtime that reports errors.
+ * Two tenants on one card: the first counts packets, the second answers them. Then calls that the driver refuses, and a
+ * tenant on another card whose handler never ends. Arguments: the runtime, the handlers of each tenant, a runtime that
+ * reports errors.
  */
 #include <inttypes.h>
 #include <pthread.h>

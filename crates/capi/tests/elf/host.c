@@ -46,7 +46,7 @@ __handler__ void show_ph(handler_args_t *args)
     spin_send_packet(args->task->handler_mem, args->task->pkt_mem_size, &sent);
 }
 
-/* Never come back. */
+/* Loop forever. */
 __handler__ void wait_ph(handler_args_t *args)
 {
     (void)args;

@@ -234,8 +234,9 @@ fn a_message_with_lost_packets_times_out_and_runs_repeat() {
     assert!(text.ends_with("twice the same\nexit code 0\n"), "{text}");
 }
 
-/// Two sources replay three packets of 100 bytes, one every 10 us, of which the capture holds 60 bytes; the last of these is 1, 2 or 3.
-/// One source pads packets to 100 bytes. The other keeps 60 bytes, doubles the speed, and ends after two packets.
+/// Two sources replay a capture of three packets of 100 bytes, one every 10 us. The capture holds 60 bytes of each; the
+/// last of these is 1, 2 or 3. One source pads packets to 100 bytes. The other keeps 60 bytes, doubles the speed, and
+/// ends after two packets.
 #[test]
 fn captures_are_padded_or_kept_short_and_finished_packets_are_recorded() {
     let text = traffic("capture");

@@ -28,9 +28,9 @@ pub const N_PARTS: usize = Part::ALL.len();
 /// A visit of a service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Visit {
-    /// The node of the visit. It lasts from the way there to the end of the service.
+    /// Cycles of the visit, by part. A visit begins on the way to the unit and ends when the packet leaves the unit.
     pub parts: [Cycle; N_PARTS],
-    /// The unit that took it; none if none did.
+    /// The unit that took the packet; `None` if no unit did.
     pub unit: Option<NodeId>,
     /// The time at which it entered the scheduler for this service, if it did.
     pub queued: Option<Cycle>,
@@ -77,7 +77,7 @@ impl Way {
     pub fn of(trail: &Trail) -> Way {
         let mut way = Way::default();
         let mut parts = Parts::from(trail.marks().first().map_or(0, |mark| mark.at));
-        // The visit in progress, and the time since the last mark before it began.
+        // The visit in progress.
         let mut visit: Option<Visit> = None;
         let mut is_detoured = false;
         let mut last: Option<PacketStep> = None;
