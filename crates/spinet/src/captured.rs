@@ -21,7 +21,7 @@ pub enum CaptureFailed {
     Write { file: String, source: WriteError },
 }
 
-/// A capture in the making.
+/// A capture that is being written.
 pub struct CaptureFile {
     file: String,
     writer: PcapngWriter<BufWriter<Box<dyn Write>>>,

@@ -12,7 +12,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// As NumPy writes it.
+    /// NumPy's name of the type.
     pub fn dtype(self) -> &'static str {
         match self {
             Kind::U8 => "|u1",
@@ -45,7 +45,8 @@ pub struct TableSpec {
     pub words: fn(&str) -> Vec<&'static str>,
 }
 
-/// A table: a line for each column with its name, type, meaning, and its value, computed from what a row is made of.
+/// Defines a table. Each column has a line: its name, its type, its meaning, and an expression that computes its value
+/// from the data of a row.
 macro_rules! columns {
     ($(#[$about:meta])* $list:ident, $values:ident($row:ident: &$of:ident):
      $($name:literal $kind:ident $text:literal => $value:expr;)*) => {
@@ -63,7 +64,7 @@ macro_rules! columns {
 }
 pub(crate) use columns;
 
-/// Number of rows that are distributed over the columns at once: they stay in the processor's first cache until then.
+/// Number of rows that are moved to the columns at once. Until then, they stay in the processor's first cache.
 const BATCH: usize = 64;
 
 /// Rows of numbers, kept by column.
@@ -109,7 +110,7 @@ impl Columns {
     }
 }
 
-/// Appends numbers as bytes. Room for all of them is made first.
+/// Appends numbers as bytes, after it has reserved memory for all of them.
 fn append<const N: usize>(
     data: &mut Vec<u8>,
     values: impl ExactSizeIterator<Item = i64>,

@@ -11,9 +11,9 @@ pub enum Stream {
     Host,
     /// Ends of packets, with times.
     Done,
-    /// Packets on the ordinary path, with times.
+    /// Packets that bypassed the handlers, with times.
     Ordinary,
-    /// Messages that were given up and accesses that were refused, with times.
+    /// Abandoned messages and refused accesses, with times.
     Event,
 }
 
@@ -24,7 +24,7 @@ pub struct Digest {
     streams: [Buffered; 5],
 }
 
-/// A hash and the bytes that it has not processed yet: many bytes at once take a fraction of the time.
+/// A hash, and bytes that it has not processed yet. Many bytes at once take a fraction of the time.
 #[derive(Default)]
 struct Buffered {
     hasher: Hasher,
@@ -53,7 +53,7 @@ impl Digest {
     pub fn to_hex(&self) -> String {
         let mut whole = Hasher::new();
         for (i, Buffered { hasher, waiting }) in self.streams.iter().enumerate() {
-            // Most runs have no such events. An empty stream adds nothing, so their digests stay as before this stream
+            // An empty stream adds nothing, so runs without such events have the same digests as before this stream
             // existed.
             if i == Stream::Event as usize && hasher.count() == 0 && waiting.is_empty() {
                 continue;

@@ -11,8 +11,8 @@ use std::path::Path;
 /// Largest file, in bytes: enough for the largest program memory, 1 MiB, with much debug information.
 pub const MAX_FILE_BYTES: u64 = 256 << 20;
 
-/// Bounds for a program, far above what linkers produce. Many headers may name the same bytes of the file, so the
-/// file's length bounds neither the time nor the memory of reading it.
+/// Bounds for a program, far above the sizes that linkers produce. They are necessary because many headers may name the
+/// same bytes, so the length of a file does not limit the time and the memory for reading it.
 const MAX_SEGMENTS: usize = 1024;
 const MAX_SECTIONS: usize = 0xff00;
 const MAX_SYMBOLS: usize = 1 << 20;
@@ -76,12 +76,12 @@ pub struct LoadedBytes {
     pub addr: u32,
     /// Its content.
     pub bytes: Vec<u8>,
-    /// Bytes in memory; those behind the content are zero.
+    /// Size in memory, in bytes. Bytes after the content are zero.
     pub size: u32,
 }
 
 impl LoadedBytes {
-    /// Address behind its last byte.
+    /// Address after its last byte.
     pub fn end(&self) -> u64 {
         u64::from(self.addr) + u64::from(self.size)
     }
@@ -96,16 +96,16 @@ pub struct Symbol {
     pub addr: u32,
     /// Size in bytes; 0 if the file does not contain it.
     pub size: u32,
-    /// True if it names code: by its type, or, without a type, because it is in a section of code.
+    /// True if it names code: its type says so, or it has no type and is in a section of code.
     pub is_code: bool,
 }
 
 /// The contents of an ELF file, checked.
 #[derive(Clone, Debug)]
 pub struct Elf {
-    /// The file, as errors call it.
+    /// Name of the file, for errors.
     pub file: String,
-    /// Where it starts.
+    /// Address at which execution starts.
     pub entry: u32,
     /// Loaded segments by virtual address, as a loader of whole machines takes them.
     pub segments: Vec<LoadedBytes>,
@@ -180,10 +180,10 @@ impl Elf {
         nearest.filter(|symbol| symbol.size == 0 || addr < symbol.addr.saturating_add(symbol.size))
     }
 
-    /// The last code symbol at this address or before. Sizes in assembly code are often wrong.
+    /// The last code symbol at this address or before, whatever its size. Sizes in assembly code are often wrong.
     pub fn function_before(&self, addr: u32) -> Option<&Symbol> {
         let code = self.symbols.iter().filter(|symbol| symbol.is_code && symbol.addr <= addr);
-        // Of several names of one address, prefer one with a size.
+        // If an address has several names, prefer one with a size.
         code.max_by_key(|symbol| (symbol.addr, symbol.size))
     }
 }
@@ -220,7 +220,7 @@ impl<'a> Reader<'a> {
         ElfError::Malformed { file: self.file.into(), place: place.to_string(), problem: problem.to_string() }
     }
 
-    /// Checks that their number is within the limit of a program.
+    /// Checks that the number of headers or names is within the limit for a program.
     fn at_most(&self, place: &str, found: usize, most: usize, of: &str) -> Result<(), ElfError> {
         if found <= most { Ok(()) } else { Err(self.malformed(place, format!("{found} {of}, must be at most {most}"))) }
     }
@@ -343,7 +343,7 @@ impl<'a> Reader<'a> {
             let name = row.name(self.order, table.strings()).map_err(|e| self.malformed("symbol names", e))?;
             named += name.len();
             self.at_most("symbol names", named, MAX_BYTES, "bytes")?;
-            // Names with this prefix are made by assemblers, for data in code and local labels.
+            // Assemblers create names with this prefix for data in code and for local labels.
             if name.is_empty() || name.starts_with(b"$") || name.starts_with(b".L") {
                 continue;
             }

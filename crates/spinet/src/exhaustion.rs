@@ -1,4 +1,4 @@
-//! The end of a process that gets no memory: a message and an exit code, where Rust would abort.
+//! Ends a process that gets no memory with a message and an exit code, where Rust would abort.
 //!
 //! [`Allocator`] asks the system. If the system refuses, it removes the partial files that [`watch`] names, writes an
 //! error to stderr, and ends the process. Python's own allocations raise `MemoryError` instead, which needs no help.
@@ -21,13 +21,13 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-/// Exit code of bad input and of a machine that lacks what a run needs.
+/// Exit code for invalid input, and for a machine that is too small for a run.
 pub const EXIT_CODE: c_int = 2;
 
-/// Bytes of memory that are kept for the clean-up. `assumed:` enough to list and remove a folder.
+/// Bytes of memory that are reserved for the clean-up. `assumed:` enough to list and remove a folder.
 const RESERVE: usize = 1 << 20;
 
-/// Time between two looks at the list while another thread changes it, and how often to look.
+/// Pause between two attempts to lock the list, and maximum number of attempts.
 const PAUSE: Duration = Duration::from_millis(1);
 const ATTEMPTS: u32 = 100;
 
@@ -36,7 +36,7 @@ unsafe extern "C" {
     safe fn _exit(code: c_int) -> !;
     /// Ends the process by a signal after this many seconds.
     safe fn alarm(seconds: c_uint) -> c_uint;
-    /// Installs a handler of a signal and returns the one before.
+    /// Installs a handler of a signal and returns the previous handler.
     safe fn signal(number: c_int, handler: usize) -> usize;
     /// Installs a function that `exit` calls.
     safe fn atexit(function: extern "C" fn()) -> c_int;
@@ -46,9 +46,10 @@ unsafe extern "C" {
 const CRASHES: [c_int; 3] = [6, 7, 11];
 /// SIG_DFL: the signal ends the process.
 const DEFAULT: usize = 0;
-/// Memory is short if the system does not give this many bytes more. `assumed:` more than libraries ask for at once.
+/// Memory is short if the system refuses this number of bytes. `assumed:` more than libraries ask for at once.
 const SHORT: usize = 64 << 20;
-/// Seconds for the clean-up after a crash, which may have left a lock of the C library closed.
+/// Maximum time for the clean-up after a crash, in seconds. The clean-up may wait forever for a lock that the crashed
+/// code of the C library held.
 const PATIENCE_S: c_uint = 5;
 
 /// Not guarded.
@@ -59,8 +60,8 @@ const RUNS: c_int = -2;
 /// [`FREE`], [`RUNS`], or the exit code of the command that has ended.
 static COMMAND: AtomicI32 = AtomicI32::new(FREE);
 
-/// Begins a command: if memory is short, a crash and an `exit` of a library end as a refused allocation does. A signal
-/// that has another handler keeps it.
+/// Begins a command. If memory is short, a crash or an `exit` of a library then ends the process like a refused
+/// allocation. A signal that already has a handler keeps it.
 pub fn guard() {
     if COMMAND.swap(RUNS, Ordering::AcqRel) != FREE {
         return;
@@ -74,7 +75,7 @@ pub fn guard() {
     atexit(left);
 }
 
-/// The command has ended with this exit code; a crash while libraries clean up does not change it.
+/// The command has ended with this exit code. If memory is short, a crash while libraries clean up does not change it.
 pub fn unguard(code: c_int) {
     if COMMAND.load(Ordering::Acquire) != FREE {
         COMMAND.store(code.max(0), Ordering::Release);
@@ -102,7 +103,8 @@ extern "C" fn left() {
     }
 }
 
-/// Asks the system itself, because a crash may have left the allocator in any state.
+/// Returns true if memory is short. It asks the system directly, because a crash may have left the allocator in any
+/// state.
 fn is_short() -> bool {
     MmapOptions::new().len(SHORT).map_anon().is_err()
 }
@@ -121,7 +123,7 @@ pub fn watch(path: PathBuf) {
     let Ok(mut watched) = WATCHED.lock() else { return };
     let process = std::process::id();
     if watched.process != process {
-        watched.paths.clear(); // After a fork, they are the parent's.
+        watched.paths.clear(); // After a fork, these paths belong to the parent process.
         watched.process = process;
     }
     if watched.reserve.is_empty() {
@@ -136,7 +138,7 @@ pub fn unwatch(path: &Path) {
     watched.paths.retain(|known| known != path);
 }
 
-/// Returns true if the system would give this process that many bytes more.
+/// Returns true if the system would give this process `bytes` more bytes.
 pub fn is_granted(bytes: usize) -> bool {
     let Ok(layout) = Layout::array::<u8>(bytes) else { return false };
     if bytes == 0 {
@@ -153,7 +155,7 @@ pub fn is_granted(bytes: usize) -> bool {
     true
 }
 
-/// The system's allocator, but a refusal ends the process. This costs a comparison for each allocation.
+/// The system's allocator, except that a refused allocation ends the process. This costs a comparison per allocation.
 pub struct Allocator;
 
 // SAFETY: every call goes to the system's allocator unchanged, and no null pointer is returned.
@@ -203,10 +205,10 @@ static IS_ENDING: AtomicBool = AtomicBool::new(false);
 #[cold]
 #[inline(never)]
 fn end(bytes: Option<usize>) -> ! {
-    // If even the clean-up gets no memory, the next run into the same folder removes the rest.
+    // If the clean-up also gets no memory, the next run into the same folder removes the remaining files.
     if !ENDS.replace(true) {
         while IS_ENDING.swap(true, Ordering::AcqRel) {
-            std::thread::sleep(PAUSE); // Another thread ends the process.
+            std::thread::sleep(PAUSE); // Another thread is ending the process.
         }
         if let Some(mut watched) = lock() {
             remove(&mut watched);
@@ -216,7 +218,8 @@ fn end(bytes: Option<usize>) -> ! {
     _exit(EXIT_CODE);
 }
 
-/// The list, unless this thread was refused memory while it changed the list.
+/// Locks the list. Returns `None` if this thread holds the lock, because an allocation failed while it changed the
+/// list.
 fn lock() -> Option<MutexGuard<'static, Watched>> {
     for _ in 0..ATTEMPTS {
         match WATCHED.try_lock() {
@@ -265,7 +268,7 @@ mod tests {
     static ALLOCATOR: Allocator = Allocator;
 
     const CHILD: &str = "SPINET_TEST_OF_EXHAUSTION";
-    /// More than any address space has.
+    /// More bytes than any address space has.
     const BYTES: usize = 1 << 60;
 
     /// Runs a test of this module again, in a process of its own, which finds `text` in its environment.

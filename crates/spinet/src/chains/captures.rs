@@ -9,7 +9,7 @@ pub const NETWORK: &str = "network.pcapng";
 /// Packets that leave to the host.
 pub const HOST: &str = "host.pcapng";
 
-/// The captures that are wanted.
+/// The captures that the run writes.
 #[derive(Default)]
 pub struct Captures {
     network: Vec<CaptureFile>,
@@ -19,7 +19,7 @@ pub struct Captures {
 }
 
 impl Captures {
-    /// Creates them.
+    /// Creates the files.
     pub fn create(wanted: &Wanted) -> Result<Captures, CaptureFailed> {
         let mut captures = Captures::default();
         let about = "what leaves the NIC there, in simulated time since reset";

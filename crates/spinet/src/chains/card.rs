@@ -54,7 +54,7 @@ pub enum ChainFault {
     NoPolicies,
 }
 
-/// Policies of the user's own, by the names of services.
+/// The user's policies, by the names of services.
 pub type OwnPolicies = Vec<(String, Box<dyn Policy>)>;
 
 /// A card that runs chains of offloads, with the traffic and the record of an experiment.
@@ -71,7 +71,7 @@ pub struct ChainCard {
     shares: Vec<Rc<RefCell<FairShare>>>,
     /// Programs for the cores of services, by the names of services.
     programs: Vec<(String, Elf)>,
-    /// Instructions of each unit when outcomes were taken last.
+    /// Instructions that each unit had executed when outcomes were last taken.
     pub(super) instructions_before: BTreeMap<String, u64>,
     /// Number of changes made so far.
     changed: usize,
@@ -80,7 +80,7 @@ pub struct ChainCard {
     has_lines: bool,
     /// The card stops exactly at the requested time, not at its next check for the end.
     pub(super) stops_exactly: bool,
-    /// The next check for the end, once it is known; a stop before it changes nothing.
+    /// Time of the next check for the end, once it is known. A stop before it does not move the check.
     look: Option<Cycle>,
     limit: Cycle,
     stall_limit: Cycle,
@@ -92,7 +92,7 @@ impl ChainCard {
         ChainCard::with_policies(checked, wanted, Vec::new())
     }
 
-    /// Builds the system with policies of the user's own, by the names of services.
+    /// Builds the system with the user's policies, by the names of services.
     pub fn with_policies(checked: CheckedChains, wanted: &Wanted, own: OwnPolicies) -> Result<ChainCard, ChainFault> {
         let clock = checked.nic.edges();
         let experiment = &checked.experiment;
@@ -110,7 +110,7 @@ impl ChainCard {
             ExternalPort::Network(_) => None,
         };
         let n_queues = checked.sources.iter().filter_map(queue).max().map_or(0, |queue| queue + 1);
-        // A caller may be the host, too.
+        // The caller may also be the host.
         let of_caller = if wanted.lines { host_queues(&checked.nic).1.min(1) as u16 } else { 0 };
         let n_queues = n_queues.max(of_caller);
         let transmits: Vec<SharedPort> =
@@ -203,8 +203,8 @@ impl ChainCard {
         Ok(())
     }
 
-    /// A cycle before which nothing happens: no packet is inside, and all parts sleep. Checks before that cycle would
-    /// find nothing.
+    /// A cycle before which nothing happens, because no packet is inside and all parts sleep. Checks before that cycle
+    /// would find nothing.
     fn idle_until(&self) -> Cycle {
         if self.record.borrow().n_open() > 0 {
             return self.now;
@@ -263,7 +263,8 @@ impl ChainCard {
         }
     }
 
-    /// Cycles that were simulated: of a complete run, up to when the last packet left or was dropped.
+    /// Number of simulated cycles. A complete run counts them up to the cycle in which the last packet left or was
+    /// dropped.
     pub fn cycles(&self) -> Cycle {
         match self.ended {
             Some(Ended::Complete) => self.record.borrow().progress_at,
@@ -274,7 +275,7 @@ impl ChainCard {
 
 impl Simulated for ChainCard {
     fn run_until(&mut self, until: Time) -> Result<(), RunError> {
-        // A card between lines, for example: packets may still be injected for the next cycle.
+        // With lines, the caller may still inject packets for the next cycle.
         let most = match () {
             _ if self.has_lines => self.clock.cycle_after(until) - 1,
             _ if self.stops_exactly => self.clock.cycle_at_or_after(until),
@@ -434,7 +435,7 @@ impl Card for ChainCard {
     }
 }
 
-/// Policies of the user's own take the place of those of their services.
+/// Replaces the policies of services by the user's policies.
 fn replace_policies(policies: &mut Policies, own: OwnPolicies, checked: &CheckedChains) -> Result<(), ChainFault> {
     if !own.is_empty() && !matches!(checked.nic, NicModel::Panic(_)) {
         return Err(ChainFault::NoPolicies);

@@ -11,15 +11,15 @@ use panic::rmt::EntryParams;
 /// A change, with names looked up.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// When.
+    /// Time of the change.
     pub time: Time,
-    /// Chains that are installed then, and chains that are removed.
+    /// Positions of chains to install.
     pub install: Vec<usize>,
-    /// See `install`.
+    /// Positions of chains to remove.
     pub remove: Vec<usize>,
-    /// Tenants and their weights.
+    /// Positions of tenants, and their new weights.
     pub weights: Vec<(usize, u32)>,
-    /// Tables and all entries that they have.
+    /// Names of tables, and all their new entries.
     pub entries: Vec<(String, Vec<EntryParams>)>,
 }
 

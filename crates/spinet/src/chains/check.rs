@@ -21,7 +21,7 @@ use std::path::Path;
 /// An experiment with chains that cannot be run.
 pub type ChainError = ExperimentError<Problem>;
 
-/// The faults of a value.
+/// The ways in which a value can be invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     #[error(transparent)]
@@ -98,7 +98,7 @@ pub struct SideSource {
 }
 
 impl CheckedChains {
-    /// Reads an experiment from `text`, which came from `file`; its paths count from `base_dir`.
+    /// Reads an experiment from `text`, which came from `file`. Relative paths in it start at `base_dir`.
     pub fn read(text: &str, file: &str, base_dir: &Path, format: Format) -> Result<Self, ChainError> {
         let checked = Self::read_idle(text, file, base_dir, format)?;
         if checked.sources.is_empty() {
@@ -108,7 +108,7 @@ impl CheckedChains {
         Ok(checked)
     }
 
-    /// The same, without an error if there is no traffic: packets may come from the caller.
+    /// The same, but an experiment without traffic is allowed, because packets may come from the caller.
     pub fn read_idle(text: &str, file: &str, base_dir: &Path, format: Format) -> Result<Self, ChainError> {
         let experiment: ChainExperiment = experiment::read(text, file, format)?;
         Self::check(experiment, base_dir)
@@ -147,7 +147,7 @@ impl CheckedChains {
     }
 }
 
-/// Gives services their policies; positions of those whose policy is `weighted-fair` by name.
+/// Gives services their policies. Returns the positions of the services whose policy is `weighted-fair` by name.
 fn set_policies(
     nic: &mut NicModel,
     tenants: &Tenants,
@@ -181,7 +181,8 @@ pub(super) fn path_of(at: &str) -> Vec<String> {
     keys.split('.').filter(|key| !key.is_empty()).map(str::to_owned).collect()
 }
 
-/// The programs of services: a service has one exactly if its engine is a core, and its file exists.
+/// Checks the programs of services: a service must have a program if its engine is a core, and otherwise must not. The
+/// file must exist.
 fn programs(experiment: &mut ChainExperiment, services: &[ServiceSpec], base_dir: &Path) -> Result<(), Fault> {
     for (i, listed) in experiment.service.iter_mut().enumerate() {
         let (entry, number) = (&mut listed.0, i.to_string());
@@ -264,7 +265,7 @@ impl PolicyKey {
 
 type ServicePolicy = (usize, (super::experiment::PolicySpec, PolicyKey));
 
-/// The services of a NIC and an experiment, and those with a policy in the experiment.
+/// The services of a NIC and an experiment, and the services with a policy in the experiment.
 fn services(experiment: &ChainExperiment, nic: &NicModel) -> Result<(Vec<ServiceSpec>, Vec<ServicePolicy>), Fault> {
     let own = nic::services_of(nic);
     let mut found = if experiment.preset_services { own.clone() } else { Vec::new() };

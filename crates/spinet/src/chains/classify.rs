@@ -36,7 +36,7 @@ pub struct Chains {
 pub enum Wrong {
     /// In the pipeline.
     Rmt(RmtError),
-    /// In the chain of this position.
+    /// In the chain at this position.
     Chain(usize, RmtError),
     /// In the destination of packets that no chain takes.
     Otherwise(RmtError),
@@ -81,7 +81,7 @@ impl Chains {
             services: nic.services().into_iter().map(str::to_owned).collect(),
             n_classes: nic.n_classes() as u16,
             network_ports: nic.network_ports() as u8,
-            // One number for both directions; NICs to compare with send nothing.
+            // The pipeline has one number of queues for both directions. The baseline NICs have no transmit queues.
             host_queues: (if from_host == 0 { to_host } else { to_host.min(from_host) }) as u16,
         };
         let mut rmt = Rmt::new(&params.cloned().unwrap_or_else(prototype), &card).map_err(Wrong::Rmt)?;

@@ -20,7 +20,7 @@ pub struct UnitCredits {
     initial: u64,
     held: u64,
     since: Cycle,
-    /// Sum over time of the held credits, and cycles in which fewer than all were held.
+    /// Held credits summed over cycles, and number of cycles in which fewer than all were held.
     held_cycles: u128,
     busy_cycles: Cycle,
     /// Sums over equal parts of the time.
@@ -112,7 +112,7 @@ impl CreditLog {
     }
 }
 
-/// Hears the events.
+/// Receives the scheduler's events.
 pub struct CreditSink(pub Rc<RefCell<CreditLog>>);
 
 impl Sink for CreditSink {

@@ -9,8 +9,8 @@ use kernel::Clock;
 use panic::unit::riscv::Program;
 
 impl ChainCard {
-    /// The units of the first service that runs a program. A debugger has one program, and units of different services have the same
-    /// addresses.
+    /// The units of the first service that runs a program. The others are not shown: a debugger knows only one program,
+    /// and the programs of different services use the same addresses.
     pub(super) fn debugged(&self) -> impl Iterator<Item = &(String, Program)> {
         let service = self.nic.programs.first().map_or("", |(unit, _)| service_of(unit));
         self.nic.programs.iter().filter(move |(unit, _)| service_of(unit) == service)

@@ -1,6 +1,6 @@
 //! NICs of offload chains. Inputs: services, chains, tenants and traffic. Outputs: packets, and the parts of their time.
 //!
-//! [`CheckedChains::read`] understands an experiment, [`ChainCard`] runs it, [`ChainSummary`] reports it.
+//! [`CheckedChains::read`] checks an experiment, [`ChainCard`] runs it, [`ChainSummary`] reports it.
 
 mod captures;
 mod card;

@@ -1,4 +1,4 @@
-//! NICs of offload chains by name, and their services: those of the NIC's file, those that come with spinet, the user's own.
+//! NICs of offload chains by name, and their services: from the NIC's file, from spinet, or from the user.
 
 use super::experiment::{EngineSpec, ServiceEntry};
 use crate::nics::{self, NicError, NicFile, Preset, Setting};
@@ -56,7 +56,7 @@ pub fn is_meant_by(nic: &str, base_dir: &Path) -> bool {
     }
 }
 
-/// The NIC called `nic`, a preset or a file beside `base_dir`, with `settings` over it; checked.
+/// The NIC called `nic`, a preset or a file relative to `base_dir`, after `settings`. The result is checked.
 pub fn load(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<NicModel, NicError> {
     let source = NicFile::open(nic, base_dir, &text_of)?;
     let (file, text) = (&source.file, &source.text);
@@ -96,7 +96,7 @@ pub fn show(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<String, 
     Ok(toml::to_string(&params).expect("parameters are tables of numbers and words"))
 }
 
-/// The same NIC with other values; `file` is what errors call it.
+/// The same NIC with other values. Errors call it `file`.
 pub fn set(params: NicModel, settings: &[Setting], file: &str) -> Result<NicModel, NicError> {
     if settings.is_empty() {
         return Ok(params);
@@ -172,11 +172,11 @@ pub fn set_classes(nic: &mut NicModel, least: usize) {
     *n_classes = least.max(*n_classes);
 }
 
-/// Queues of the host: to it, and from it.
+/// Number of the host's receive queues, and of its transmit queues.
 pub fn host_queues(nic: &NicModel) -> (u32, u32) {
     match nic {
         NicModel::Panic(params) => (params.dma.rx_queues, params.dma.tx_queues),
-        // assumed: their host accepts all packets, on as many queues as a PANIC may have.
+        // assumed: the host of other NICs accepts all packets, on as many queues as a PANIC may have.
         _ => (1024, 0),
     }
 }

@@ -23,7 +23,7 @@ impl ChainCard {
         outcomes
     }
 
-    /// Instructions of each unit so far.
+    /// Instructions that each unit has executed so far.
     fn instructions(&self) -> BTreeMap<String, u64> {
         let counters = self.nic.system.counters();
         let of_unit =
@@ -56,7 +56,8 @@ impl ChainCard {
         Some(ProgramVisit { name, stage: "service", cycles, instructions: None, core })
     }
 
-    /// The program of a unit such as `core[0]`. Where a service has one unit only, cards may call it by its service.
+    /// The program of a unit such as `core[0]`. If a service has only one unit, the card may use the service's name for
+    /// it.
     pub(super) fn program_at(&self, unit: &str) -> Option<&(String, Program)> {
         let is_only = |name: &str| unit.strip_suffix("[0]") == Some(name);
         self.nic.programs.iter().find(|(name, _)| name == unit || is_only(name))

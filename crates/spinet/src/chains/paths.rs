@@ -71,7 +71,8 @@ pub fn words(column: &str) -> Vec<&'static str> {
     paths::words(column, &STAGES, &PLACES, &CAUSES)
 }
 
-/// How paths become slices, on a card with these services. `chains` has the names of chains; packets without one come behind them.
+/// How paths become slices, on a card with these services. `chains` has the names of chains; packets without a chain
+/// follow them.
 pub fn scenery(services: Vec<String>, chains: impl Iterator<Item = String>) -> Scenery {
     let runs = |chain: String| vec![STAGES[0].to_owned(), chain, STAGES[2].to_owned()];
     Scenery {
@@ -155,7 +156,8 @@ impl InUnits {
     }
 }
 
-/// The path of a packet with this trail, up to its last mark; `units` has the service of each node, and the position in it.
+/// The path of a packet with this trail, up to its last mark. `units` has the service of each node, and the node's
+/// position in that service.
 pub fn path(trail: &Trail, units: &BTreeMap<u8, (usize, usize)>, in_units: &InUnits) -> Path {
     let marks = trail.marks();
     let mut path = Path::from(marks.first().map_or(0, |mark| mark.at));

@@ -128,7 +128,7 @@ fn known(table: &Table, at: &str, keys: &[&str]) -> Result<(), PolicyTreeError> 
     Err(PolicyTreeError::new(format!("{at}{found}"), problem))
 }
 
-/// Completes a level that covers all classes of packets: the other classes, which no packet has, get the rest.
+/// Completes a level that covers all classes that packets can have: adds the classes that no packet has.
 pub fn complete(
     mut level: PolicyTree,
     used: &BTreeSet<usize>,
@@ -163,7 +163,7 @@ pub fn complete(
     Ok(level)
 }
 
-/// More classes in a branch, which no packet has.
+/// Adds classes that no packet has to a branch.
 fn add(branch: &mut Branch, classes: &[usize]) {
     branch.classes.extend(classes);
     if let Some(below) = branch.level.branches.last_mut() {

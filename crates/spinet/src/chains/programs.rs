@@ -36,7 +36,7 @@ pub enum ProgramFault {
 pub struct Program {
     /// Position of the service.
     pub service: usize,
-    /// As a unit has it in memory.
+    /// The program as a unit has it in memory.
     pub image: Rc<Image>,
     /// The file, for reports.
     pub elf: Elf,

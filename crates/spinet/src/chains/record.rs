@@ -40,13 +40,13 @@ pub enum RecordError {
 /// A packet that is inside.
 #[derive(Clone, Copy, Debug)]
 pub struct Open {
-    /// When it was due on the line.
+    /// Cycle in which it was due on the line.
     pub due: Cycle,
-    /// When the NIC took it.
+    /// Cycle in which the NIC took it.
     pub came: Cycle,
-    /// Where.
+    /// Port at which the NIC took it.
     pub from: ExternalPort,
-    /// Its length then.
+    /// Its length when the NIC took it.
     pub bytes: u32,
     /// Position of its chain; none if no chain took it.
     pub chain: Option<usize>,
@@ -91,7 +91,7 @@ pub struct Kept {
     pub visits: Vec<Visit>,
 }
 
-/// Everything that a run leaves behind.
+/// All results of a run.
 pub struct Record {
     /// The NIC's clock.
     pub clock: Clock,
@@ -133,7 +133,7 @@ pub struct Record {
 pub type SharedRecord = Rc<RefCell<Record>>;
 
 impl Record {
-    /// Nothing has happened.
+    /// A record without packets.
     pub fn new(checked: &CheckedChains, clock: Clock) -> Record {
         let chains = checked.chains.all();
         let names: Vec<_> = chains.iter().map(|chain| (chain.params.name.clone(), chain.tenant)).collect();
@@ -193,7 +193,7 @@ impl Record {
         self.count(id, chain, tenant);
     }
 
-    /// Counts a packet that came with its chain and tenant.
+    /// Counts an arrived packet for its chain and its tenant.
     fn count(&mut self, id: u64, chain: Option<usize>, tenant: Option<usize>) {
         let Some(open) = self.open.get_mut(id) else { return };
         (open.chain, open.tenant, open.is_looked_at) = (chain, tenant, true);
@@ -238,8 +238,8 @@ impl Record {
         self.error.get_or_insert(error);
     }
 
-    /// The packet's way. Cores that only forward a packet are not a service: their time counts in the total, but not as
-    /// a visit.
+    /// The packet's way. Cores that only forward a packet are not part of a service: their time counts in the total,
+    /// but not as a visit.
     fn way(&self, message: &Message) -> Way {
         let mut way = Way::of(&message.descriptor.trail);
         way.visits.retain(|visit| visit.unit.is_none_or(|node| self.units.contains_key(&node.0)));
@@ -375,7 +375,7 @@ impl Outlet for Record {
 pub struct Watched {
     /// The chains.
     pub chains: Rc<RefCell<Chains>>,
-    /// Where it is noted.
+    /// The record that notes the result.
     pub record: SharedRecord,
 }
 

@@ -6,7 +6,7 @@ use kernel::Cycle;
 /// Maximum number of bins; beyond it, pairs of bins are merged.
 const MOST_BINS: usize = 1024;
 
-/// Bytes that left, by tenant, over time; it does not grow with time.
+/// Bytes that left, by tenant, over time. The memory for it is bounded.
 #[derive(Clone, Debug)]
 pub struct Shares {
     /// Cycles of a bin.
@@ -23,7 +23,7 @@ impl Default for Shares {
 }
 
 impl Shares {
-    /// Nothing has left.
+    /// No bytes yet.
     pub fn new(n_tenants: usize) -> Shares {
         Shares { width: 1, n_tenants, bytes: Vec::new() }
     }
@@ -31,7 +31,7 @@ impl Shares {
     /// A packet of a tenant has left.
     pub fn add(&mut self, at: Cycle, tenant: usize, bytes: u64) {
         if tenant >= self.n_tenants {
-            return; // It has no tenant.
+            return; // The packet has no tenant.
         }
         while at / self.width >= MOST_BINS as Cycle {
             self.halve();
@@ -51,8 +51,9 @@ impl Shares {
         self.width *= 2;
     }
 
-    /// A span of cycles, which begins and ends with bins, and the bytes of each tenant in it. It lies within all
-    /// `spans`, which are the first and last arrivals of the tenants that sent. None if these have no bin in common.
+    /// The span of cycles in which all tenants sent, and the bytes of each tenant in it. `spans` has the first and last
+    /// arrival of each tenant that sent. The result lies within all of them, and begins and ends at bounds of bins.
+    /// `None` if they have no bin in common.
     pub fn together(&self, spans: &[Option<(Cycle, Cycle)>]) -> Option<((Cycle, Cycle), Vec<u64>)> {
         let sent = || spans.iter().flatten();
         let (first, last) = (sent().map(|span| span.0).max()?, sent().map(|span| span.1).min()?);
@@ -68,15 +69,16 @@ impl Shares {
         Some((span, found))
     }
 
-    /// For each bin of a span that begins and ends with bins: its first cycle, and the bytes of each tenant.
+    /// First cycle of each bin in a span, and the bytes of each tenant in it. The span begins and ends at bounds of
+    /// bins.
     fn bins(&self, (begin, end): (Cycle, Cycle)) -> impl Iterator<Item = (Cycle, &[u64])> {
         let bins = self.bytes.chunks(self.n_tenants.max(1)).enumerate().map(|(i, bin)| (i as Cycle * self.width, bin));
         bins.skip_while(move |&(at, _)| at < begin).take_while(move |&(at, _)| at < end)
     }
 
     /// Fair share of each tenant in a span (the whole run, if `None`): the bytes that left, divided by the weights at
-    /// the time when they left. `weights` lists the weights with their first cycles, in order; tenants that take no
-    /// part have 0.
+    /// the time when they left. `weights` lists the weights with their first cycles, in order; tenants without a share
+    /// have 0.
     pub fn due(&self, span: Option<(Cycle, Cycle)>, weights: &[(Cycle, Vec<u32>)]) -> Vec<f64> {
         let mut due = vec![0.0; self.n_tenants];
         for (begin, bin) in self.bins(span.unwrap_or((0, Cycle::MAX))) {

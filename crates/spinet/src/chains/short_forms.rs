@@ -67,7 +67,7 @@ impl FromText for TenantEntry {
 impl FromText for ChainEntry {
     const EXAMPLE: &'static str = "ipsec [udp.dst_port == 4500]: sha -> aes => host";
 
-    /// As [`ChainParams::parse`] reads it; `NAME@TENANT` names the owner of the packets.
+    /// Reads the form of [`ChainParams::parse`]. `NAME@TENANT` names the owner of the packets.
     fn from_text(text: &str) -> Result<Self, String> {
         let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "_-.@".contains(c))).unwrap_or(text.len());
         let (tenant, text) = match text[..end].split_once('@') {

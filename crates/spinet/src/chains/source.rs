@@ -16,7 +16,7 @@ pub struct Port {
     side: ExternalPort,
     streams: Vec<Stream>,
     clock: Clock,
-    /// Nothing comes after this cycle.
+    /// No packet arrives after this cycle.
     limit: Cycle,
     waiting: Option<Cycle>,
     is_over: bool,
@@ -31,7 +31,7 @@ pub struct Port {
 pub struct SharedPort(Rc<RefCell<Port>>);
 
 impl SharedPort {
-    /// A port with the sources that are for it; `limit` is the last cycle in which a packet may come.
+    /// A port with the sources that belong to it. `limit` is the last cycle in which a packet may arrive.
     pub fn open(
         side: ExternalPort,
         sources: &[SideSource],
@@ -68,17 +68,17 @@ impl SharedPort {
         port.streams.push(Stream::single(0, bytes, at));
     }
 
-    /// Where its packets come in.
+    /// The port of the NIC.
     pub fn side(&self) -> ExternalPort {
         self.0.borrow().side
     }
 
-    /// No packet comes any more.
+    /// Returns true if no more packets come.
     pub fn is_over(&self) -> bool {
         self.0.borrow().is_over
     }
 
-    /// Packets would have come after the limit.
+    /// Returns true if packets would have come after the limit.
     pub fn is_cut(&self) -> bool {
         self.0.borrow().is_cut
     }
@@ -88,7 +88,7 @@ impl SharedPort {
         self.0.borrow().waiting
     }
 
-    /// Bytes read of its files, and their lengths.
+    /// Number of bytes read from its files, and total length of the files.
     pub fn file_progress(&self) -> (u64, u64) {
         let port = self.0.borrow();
         let files = port.streams.iter().filter_map(Stream::file_progress);

@@ -18,7 +18,7 @@ pub struct Group {
     pub left: Flow,
     /// Packets that were dropped.
     pub dropped: Traffic,
-    /// The same by reason, under its name.
+    /// Number of dropped packets, by the name of the reason.
     pub reasons: BTreeMap<&'static str, u64>,
     /// From first bytes in to first bytes out.
     pub latency: Latency<N_PARTS>,
@@ -46,11 +46,11 @@ impl Group {
 pub struct Visits {
     /// Visits that were done.
     pub packets: u64,
-    /// Those that came from another unit and not from the scheduler.
+    /// Visits that came from another unit and not from the scheduler.
     pub pushed: u64,
     /// Refusals by units that had no room.
     pub detours: u64,
-    /// Their times; there is no ingress.
+    /// Times of the visits. Their ingress part is 0.
     pub latency: Latency<N_PARTS>,
 }
 
@@ -84,7 +84,7 @@ pub struct Stats {
     pub to_host: Flow,
     /// Packets that were due on the line, and those that left, by cycle.
     pub series: Series,
-    /// From when a packet was due on the line until the NIC took it.
+    /// Time from when a packet was due on the line until the NIC took it.
     pub line_wait: Histogram,
     /// By tenant; the last entry is for packets that no chain took.
     pub tenants: Vec<Group>,

@@ -1,4 +1,4 @@
-//! The tables of a run with chains: one row a packet, and one row a visit of a service.
+//! The tables of a run with chains: one row for each packet, and one row for each visit of a service.
 
 use super::record::{Fate, Open};
 use super::trail::{Part, Visit, Way};

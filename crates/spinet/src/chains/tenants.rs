@@ -17,7 +17,7 @@ pub struct Tenant {
     pub name: String,
     /// Its share.
     pub weight: u32,
-    /// Lower is more urgent.
+    /// Its priority: lower is more urgent.
     pub priority: u32,
     /// Its traffic class.
     pub class: u8,
@@ -27,7 +27,7 @@ pub struct Tenant {
     pub slack: Option<Span>,
 }
 
-/// Tenants that cannot be.
+/// Invalid tenants.
 #[derive(Debug, thiserror::Error)]
 pub enum TenantError {
     #[error("`{found}` is the name of two tenants, each must have its own")]

@@ -36,11 +36,11 @@ impl Policy for Shared {
 }
 
 type Shares = Vec<Rc<RefCell<FairShare>>>;
-/// By position of their services.
+/// Policies, each with the position of its service.
 pub type Policies = Vec<(usize, Box<dyn Policy>)>;
 
-/// The weighted-fair states of services that use the tenants' weights, for experiments that change weights; and the
-/// policies that use them.
+/// For experiments that change weights: the weighted-fair states of the services that use the tenants' weights, and the
+/// policies that use these states.
 pub fn shares(checked: &CheckedChains) -> (Shares, Policies) {
     let (mut shares, mut policies): (Shares, Policies) = Default::default();
     if checked.changes.iter().all(|change| change.weights.is_empty()) {

@@ -26,7 +26,7 @@ const SP: usize = 2;
 /// The kinds of findings.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Kind {
-    /// Memory that nobody has written decides something.
+    /// A result depends on memory that nobody has written.
     Uninitialised,
     /// An access outside what a handler may use.
     Bounds,
@@ -89,7 +89,7 @@ pub struct Finding {
     pub kind: Kind,
     /// Description of the first time.
     pub text: String,
-    /// How often, at this place.
+    /// How often it happened at this place.
     pub count: u64,
     /// Where it happened first.
     pub place: Occurrence,
@@ -99,7 +99,8 @@ pub struct Finding {
 
 /// The memories of a card, and its packets, for the checker.
 pub trait Memories {
-    /// The address, common to all cores, of what a core has at `addr`; `None` outside of memories that programs write.
+    /// Translates a core's address `addr` to an address that is the same for all cores. `None` outside of memories that
+    /// programs write.
     fn shared(&self, core: usize, addr: u32) -> Option<u32>;
 
     /// The stack of a core: its address and its bytes.
@@ -129,7 +130,7 @@ enum LockCall {
 /// A memory instruction whose result the core does not have yet.
 struct Pending {
     addr: u32,
-    /// Register that is 0 if the core now has the lock, for an attempt to take one.
+    /// For an attempt to take a lock: the register that is 0 if the core now has it.
     takes: Option<(u8, Occurrence)>,
 }
 
@@ -208,7 +209,7 @@ impl<M: Memories> Checker<M> {
         self.findings.push(Finding { kind, text: text(&self.memories), count: 1, place, other });
     }
 
-    /// An undefined register matters.
+    /// Reports a result that depends on an undefined register.
     fn find_undefined(&mut self, place: Option<Occurrence>, register: u8, what: &str) {
         let origin = self.cores[place.map_or(0, |place| place.core)].values.origin(register);
         let Some(place) = place else { return };

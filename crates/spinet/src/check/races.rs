@@ -105,21 +105,22 @@ impl<T: Clone> Races<T> {
         self.cores[core].step(core);
     }
 
-    /// Forgets the accesses to a range: it holds something new.
+    /// Forgets the accesses to a range, because it has new contents.
     pub fn forget(&mut self, addr: u32, bytes: u32) {
         for word in addr / 4..(addr.saturating_add(bytes)).div_ceil(4) {
             self.words.remove(&word);
         }
     }
 
-    /// A core starts an atomic on a word: its earlier accesses come before later atomics of others.
+    /// A core starts an atomic on a word. The core's earlier accesses come before later atomics of other cores on this
+    /// word.
     pub fn release(&mut self, core: usize, addr: u32) {
         self.atomics.entry(addr / 4).or_default().join(&self.cores[core]);
         self.cores[core].step(core);
     }
 
-    /// A core has the result of an atomic, or of a load: accesses of others before their atomics come before its later
-    /// ones.
+    /// A core has the result of an atomic or of a load. Accesses that other cores made before their atomics on this
+    /// word come before the core's later accesses.
     pub fn acquire(&mut self, core: usize, addr: u32) {
         if let Some(order) = self.atomics.get(&(addr / 4)) {
             self.cores[core].join(order);

@@ -1,4 +1,4 @@
-//! Which bits of memory nobody has written.
+//! Tracks the bits of memory that nobody has written.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Which bits of a core's registers come from memory that nobody has written.
+//! Tracks the bits of a core's registers that come from memory that nobody has written.
 //!
 //! Bits are exact for moves, shifts by a defined number of bits, and, or, exclusive or, and sign and zero extension. A sum is undefined from its lowest
 //! undefined bit on. All bits of any other result are undefined if a bit of an operand is undefined.
@@ -45,7 +45,7 @@ impl Values {
         self.set(register, 0, Origin::default());
     }
 
-    /// The first undefined one of the registers in a mask.
+    /// The first register in a mask that has undefined bits.
     pub fn first_of(&self, mask: u32) -> Option<u8> {
         (1..32u8).find(|&r| mask >> r & 1 == 1 && self.of(r) != 0)
     }
@@ -55,7 +55,7 @@ impl Values {
         let register = self.first_of(inst.reads())?;
         let (a, b) = (inst.rs1, inst.rs2);
         if matches!(inst.op, Op::Beq | Op::Bne) {
-            // If defined bits differ, the others do not matter.
+            // If defined bits differ, the undefined bits do not matter.
             let defined = !(self.of(a) | self.of(b));
             let differs = (registers[a as usize & 31] ^ registers[b as usize & 31]) & defined;
             return (differs == 0).then_some(register);

@@ -26,7 +26,7 @@ pub enum CoreKind {
 }
 
 impl CoreKind {
-    /// Makes the bytes of a word in memory.
+    /// Converts a word to its bytes in memory.
     pub(crate) fn order(self) -> fn(u32) -> [u8; 4] {
         match self {
             CoreKind::RiscV => u32::to_le_bytes,
@@ -44,7 +44,7 @@ pub struct Region {
     pub base: u32,
     /// Its size in bytes.
     pub bytes: u32,
-    /// The debugger may write to it.
+    /// True if the debugger may write to it.
     pub is_writable: bool,
 }
 
@@ -69,7 +69,8 @@ pub trait Cores {
     /// Their names, by number.
     fn names(&self) -> Vec<String>;
 
-    /// Lets each core report to the probe that `probe` returns for its number and its clock. It does not change results.
+    /// Lets each core report to the probe that `probe` returns for the core's number and clock. Probes do not change
+    /// results.
     fn observe(&mut self, probe: &dyn Fn(usize, Clock) -> Probe);
 
     /// Called after each edge, to follow packets.
@@ -84,7 +85,7 @@ pub trait Cores {
     /// The state of a core: it runs, or waits for something.
     fn state(&self, core: usize) -> String;
 
-    /// The name of the cause of a fault; `None` if programs use the cause for calls.
+    /// The name of a fault's cause; `None` if programs use this cause for calls.
     fn fault(&self, cause: u32) -> Option<String>;
 
     /// Reads memory as a core addresses it. Returns the number of bytes; 0 if no memory has the address.

@@ -1,11 +1,12 @@
-//! The commands of `monitor`, for what gdb has no commands for.
+//! The commands of `monitor`, for functions for which gdb has no command.
 
 use super::Work;
 use super::target::CardTarget;
 use super::watcher::Reason;
 use std::fmt::Write as _;
 
-/// A packet at whose handler the run stops. Without a message, the number is that of its source.
+/// A packet for which the run stops at the start of its handler. Without a message, `packet` is the number in its
+/// source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PacketBreak {
     message: Option<u64>,
@@ -146,7 +147,7 @@ fn memory(target: &CardTarget) -> String {
     target.cores().regions().into_iter().map(line).collect()
 }
 
-/// Most bytes of host memory in an answer.
+/// Maximum number of bytes of host memory in an answer.
 const MOST_HOST_BYTES: u64 = 1024;
 
 fn host(target: &CardTarget, addr: &str, count: &str) -> Option<String> {

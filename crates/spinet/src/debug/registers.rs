@@ -1,4 +1,4 @@
-//! Registers in the form of gdb's protocol, and the descriptions that tell gdb which there are.
+//! Registers in the form of gdb's protocol, and the descriptions that tell gdb which registers exist.
 
 use super::{CoreKind, Region};
 use gdbstub::arch::{Arch, Registers};
@@ -14,7 +14,7 @@ impl Arch for AnyCore {
     type RegId = ();
 }
 
-/// The registers of a core in the order and byte order of its target description; `None` for those that it does not have.
+/// The registers of a core in the order and byte order of its target description; `None` for registers that it lacks.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Raw(pub Vec<Option<u8>>);
 
@@ -35,10 +35,11 @@ impl Registers for Raw {
     }
 }
 
-/// Registers of gdb's MIPS features behind the program counter: 32 floating-point registers and two of their control.
+/// Number of registers after the program counter in gdb's MIPS features: 32 floating-point registers and two that
+/// control them.
 const MIPS_FLOATS: usize = 34;
 
-/// The registers of a core as gdb wants them; `registers` are those of a probe.
+/// The registers of a core in the form of gdb's protocol. `registers` are those that a probe gets.
 pub fn raw(kind: CoreKind, pc: u32, registers: &[u32]) -> Raw {
     let known = |word: u32, to_bytes: fn(u32) -> [u8; 4]| to_bytes(word).map(Some);
     let words: Vec<[Option<u8>; 4]> = match kind {

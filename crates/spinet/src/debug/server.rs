@@ -25,11 +25,11 @@ pub enum DebugError {
     NoCores,
 }
 
-/// Pause between two looks for a connection.
+/// Pause between two checks for a connection.
 const LOOK: Duration = Duration::from_millis(2);
-/// Edges that are simulated between two looks at the connection and the clock.
+/// Edges that are simulated between two checks of the connection and of the host's clock.
 const EDGES: u32 = 256;
-/// Time that a card without a next event is simulated at once.
+/// Length of a simulation step if the card has no next event.
 const QUIET: Time = Time::from_ns(1_000_000);
 
 /// The connection. It does not block, except to wait for gdb.
@@ -44,7 +44,7 @@ impl GdbStream {
         Ok(GdbStream { stream, out: Vec::new() })
     }
 
-    /// Bytes from gdb; none if it has sent none within `wait`. An error if it is gone.
+    /// Reads bytes from gdb; none if gdb sends none within `wait`. Returns an error if gdb is gone.
     fn read(&mut self, wait: Option<Duration>) -> io::Result<Vec<u8>> {
         self.stream.set_nonblocking(wait.is_none())?;
         self.stream.set_read_timeout(wait)?;
@@ -175,7 +175,8 @@ fn accept(listener: TcpListener, target: &mut CardTarget) -> State {
     }
 }
 
-/// Serves gdb once: a part of its input, or a stretch of the run. Returns the new state, and true if the run is over.
+/// Serves gdb once: handles a part of its input, or simulates a part of the run. Returns the new state, and true if the
+/// run is over.
 fn serve(machine: Machine, target: &mut CardTarget, end: Instant) -> Result<(State, bool), RunError> {
     let machine = match machine {
         GdbStubStateMachine::Idle(mut idle) => {
@@ -228,7 +229,7 @@ fn feed(mut machine: Machine, target: &mut CardTarget, bytes: &[u8]) -> Option<M
     Some(machine)
 }
 
-/// Simulates edge by edge until something stops the run, it ends, or `end` comes or gdb may have sent something.
+/// Simulates up to [`EDGES`] edges. Ends earlier if the run stops or ends, or at the host time `end`.
 fn go(target: &mut CardTarget, end: Instant) -> Result<Option<MultiThreadStopReason<u32>>, RunError> {
     for _ in 0..EDGES {
         let stop = target.watcher.borrow_mut().advance(target.run.card.now(), target);
@@ -322,7 +323,7 @@ pub enum Session {
 }
 
 impl Session {
-    /// Simulates for about `budget` of host time, or to the end; with a debugger, as it lets the run.
+    /// Simulates for about `budget` of host time, or to the end. A debugger may hold the run.
     pub fn advance(&mut self, budget: Duration) -> Result<Progress, RunError> {
         match self {
             Session::Plain(run) => run.advance(budget),

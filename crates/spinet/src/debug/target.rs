@@ -32,14 +32,15 @@ pub struct CardTarget {
     pub(super) watcher: Rc<RefCell<Watcher>>,
     pub(super) kind: CoreKind,
     pub(super) n_cores: usize,
-    /// The core of the last stop or of the last question about registers.
+    /// The core that stopped last, or whose registers gdb read last.
     pub(super) current: usize,
     pub(super) packets: Vec<PacketBreak>,
-    /// Last known bytes of the watchpoints for stores: address, the core that reads it, and the bytes.
+    /// Last known bytes of the watchpoints for stores: address, the core that uses the address, and the bytes.
     watched: Vec<(u32, usize, Vec<u8>)>,
     /// The last stop.
     pub(super) stop: Option<Stop>,
-    /// The step that the next resumption asks for, the core that it lets continue, and whether other cores were left out of it.
+    /// Gdb's request for the next resumption: the core that steps and its range, the core that continues, and whether
+    /// other cores are excluded.
     step: Option<(usize, (u32, u32))>,
     continued: Option<usize>,
     is_alone: bool,
@@ -132,7 +133,7 @@ impl CardTarget {
         found
     }
 
-    /// Program counter and registers of a core: before its first instruction whose time has not come.
+    /// Program counter and registers of a core before its first instruction that is later than the simulated time.
     pub(super) fn view(&self, core: usize) -> (u32, Vec<u32>) {
         let reported = self.watcher.borrow().reported(core);
         reported.unwrap_or_else(|| self.cores().registers(core))

@@ -31,7 +31,8 @@ pub struct Stop {
     pub reason: Reason,
 }
 
-/// An instruction or a fault that a core has reported: its time has not come, or the run is stopped at it.
+/// An instruction or a fault that a core has reported. It is later than the simulated time, or the run is stopped at
+/// it.
 struct Reported {
     core: usize,
     pc: u32,
@@ -39,7 +40,7 @@ struct Reported {
     /// Its cause and value, if it is a fault.
     fault: Option<(u32, u32)>,
     access: Option<Access>,
-    /// The word of the core's own memory that it has replaced, and the value before.
+    /// Address of the word that it has written in the core's own memory, and the value before.
     replaces: Option<(u32, u32)>,
 }
 
@@ -79,13 +80,13 @@ pub struct SteppedCore {
     pub core: usize,
     /// The run continues while the program counter is in this range.
     pub range: (u32, u32),
-    /// Only this core may run: gdb steps it over a breakpoint, which it has removed meanwhile. gdb 13 ends with an internal
-    /// error (`finish_step_over`) if another core is reported meanwhile.
+    /// Only this core may run: gdb has removed a breakpoint and steps the core over its address. If another core is
+    /// reported during this step, gdb 13 ends with an internal error (`finish_step_over`).
     pub is_alone: bool,
 }
 
-/// Number of edges for which a core that steps alone delays the stops of other cores. Then its step counts as done, because a core that
-/// waits for a packet may never end it.
+/// Number of edges for which a core that steps alone delays the stops of other cores. After that, its step counts as
+/// done: a core that waits for a packet may never complete the step.
 const MOST_EDGES: u32 = 10_000;
 
 /// Compares what cores report with the requests of the debugger.
@@ -93,17 +94,19 @@ const MOST_EDGES: u32 = 10_000;
 /// Cores may report ahead of time. Reports wait in a queue until simulated time reaches them, so that the run stops at them in the order
 /// of time. While the run is stopped, the debugger sees each core before its first report in the queue.
 ///
-/// While a core steps alone, the reports of a core that would stop the run stay in the queue, and it stops when the step is done. It
-/// has continued by then, as all cores do, but the debugger sees it where it should have stopped.
+/// While a core steps alone, the reports of another core that would stop the run stay in the queue. That core stops
+/// when the step is done. It has continued until then, as all cores do, but the debugger sees it where it should have
+/// stopped.
 #[derive(Default)]
 pub struct Watcher {
-    /// In order of time, then of arrival.
+    /// Reports in order of time, then of arrival.
     queue: BTreeMap<(Time, u64), Reported>,
     /// Reports so far.
     count: u64,
     /// The report at which the run is stopped.
     stopped_at: Option<(Time, u64)>,
-    /// Cores that should have stopped while another one stepped alone, and the edges since the first of them.
+    /// Cores that should have stopped while another core stepped alone, and number of edges since the first of these
+    /// stops.
     held: Vec<usize>,
     n_edges: u32,
     /// For each core, the access of its last instruction: the run stops at a watchpoint when the access is done.
@@ -124,7 +127,7 @@ pub struct Watcher {
 
 /// Provides what cores do not report.
 pub trait Knows {
-    /// Returns true if a fault of this cause is one, and not a call of the program.
+    /// Returns true if this cause is a fault, and not a call by the program.
     fn is_fault(&self, cause: u32) -> bool;
 
     /// Returns true if the run must stop where a core begins to process its packet at this address.
@@ -203,7 +206,7 @@ impl Watcher {
         self.step.filter(|step| step.is_alone).map(|step| step.core)
     }
 
-    /// A report is in the past.
+    /// Removes a report that is in the past.
     fn pass(&mut self, at: (Time, u64)) {
         if let Some(passed) = self.queue.remove(&at) {
             self.done[passed.core] = passed.access;
@@ -231,14 +234,15 @@ impl Watcher {
         self.breakpoints.contains(&pc) || self.step.is_some_and(counts) && self.lifted.contains(&pc)
     }
 
-    /// Program counter and registers of a core before the first instruction whose time has not come; `None` if it has reported none.
+    /// Program counter and registers of a core before its first reported instruction that is later than the simulated
+    /// time; `None` without such a report.
     pub fn reported(&self, core: usize) -> Option<(u32, Vec<u32>)> {
         let first = self.queue.values().find(|reported| reported.core == core)?;
         Some((first.pc, first.registers.clone()))
     }
 
-    /// Replaces bytes that a core read from `addr` on by those before the stores whose time has not come. `order` makes the bytes of a
-    /// word.
+    /// Undoes the stores that are later than the simulated time in the bytes that a core read from `addr` on. `order`
+    /// converts a word to its bytes.
     pub fn undo(&self, core: usize, addr: u32, data: &mut [u8], order: fn(u32) -> [u8; 4]) {
         for (at, word) in self.queue.values().rev().filter(|one| one.core == core).filter_map(|one| one.replaces) {
             for (at, byte) in (at..).zip(order(word)) {
@@ -249,7 +253,7 @@ impl Watcher {
         }
     }
 
-    /// The run continues; with a step, until that is done.
+    /// Continues the run; with a step, until the step is done.
     pub fn resume(&mut self, step: Option<SteppedCore>) {
         (self.step, self.n_edges) = (step, 0);
         self.held.clear();

@@ -7,9 +7,9 @@ use crate::instructions::{Entry, Reader, TraceReadError};
 use std::collections::{HashMap, VecDeque};
 use std::io::BufRead;
 
-/// Instructions that must agree for a meeting place.
+/// Number of consecutive instructions that must have equal addresses where the traces meet again.
 const COMMON: usize = 8;
-/// Initial number of entries that both read ahead; doubled until they meet.
+/// Number of entries that are first read ahead in both traces. It doubles until the traces meet.
 const NEAR: usize = 64;
 
 /// The next entries of both traces.
@@ -27,7 +27,7 @@ pub enum Stretch {
 pub struct Aligner<A, B> {
     a: ReadAhead<A>,
     b: ReadAhead<B>,
-    /// Most instructions that are read ahead.
+    /// Maximum number of instructions that are read ahead.
     lookahead: usize,
 }
 
@@ -54,7 +54,7 @@ impl<R: BufRead> ReadAhead<R> {
         std::array::from_fn(|i| self.ahead[at + i].pc)
     }
 
-    /// Positions followed by [`COMMON`] instructions.
+    /// Number of positions at which at least [`COMMON`] instructions are buffered.
     fn keys(&self) -> usize {
         (self.ahead.len() + 1).saturating_sub(COMMON)
     }
@@ -69,7 +69,7 @@ impl<A: BufRead, B: BufRead> Aligner<A, B> {
         Aligner { a, b, lookahead: lookahead.max(COMMON) }
     }
 
-    /// The next step, `None` when both are at their end.
+    /// The next step; `None` if both traces are at their end.
     pub fn step(&mut self) -> Result<Option<Stretch>, TraceReadError> {
         self.a.fill(1)?;
         self.b.fill(1)?;
@@ -96,7 +96,7 @@ impl<A: BufRead, B: BufRead> Aligner<A, B> {
         }
     }
 
-    /// The nearest place in the entries read ahead from which on both agree.
+    /// The nearest pair of positions in the buffered entries from which on both traces agree.
     fn meeting(&self) -> Option<(usize, usize)> {
         let mut first: HashMap<[u32; COMMON], usize> = HashMap::new();
         for j in (0..self.b.keys()).rev() {
@@ -106,7 +106,7 @@ impl<A: BufRead, B: BufRead> Aligner<A, B> {
         places.min_by_key(|(i, j)| i + j).or_else(|| self.common_end())
     }
 
-    /// Where both end, they may agree for less.
+    /// At the end of both traces, fewer than [`COMMON`] equal instructions suffice.
     fn common_end(&self) -> Option<(usize, usize)> {
         if !self.a.is_over || !self.b.is_over {
             return None;
@@ -122,7 +122,8 @@ impl<A: BufRead, B: BufRead> Aligner<A, B> {
         (self.a.ahead.front(), self.b.ahead.front())
     }
 
-    /// Reads up to `most` instructions of each that are left, after [`Stretch::Lost`]; returns their number, and true if none is left.
+    /// After [`Stretch::Lost`], reads up to `most` of the remaining instructions of each trace. Returns their numbers,
+    /// and true if none is left.
     pub fn count_rest(&mut self, most: usize) -> Result<(u64, u64, bool), TraceReadError> {
         self.a.fill(most)?;
         self.b.fill(most)?;
@@ -198,7 +199,7 @@ mod tests {
             abc(X|Y)de
             abc lost (1, 1)"#]]
         .assert_eq(&lines.join("\n"));
-        // Eight letters are skipped at most.
+        // The traces must meet within eight letters.
         expect_test::expect!["ab lost (18, 30)"].assert_eq(&aligned(
             "abcdefghijklmnopqrst",
             "ab123456789012cdefghijklmnopqrst",
@@ -207,7 +208,7 @@ mod tests {
     }
 
     proptest! {
-        /// Nothing is lost and nothing comes twice, whatever the traces are.
+        /// For any two traces, no instruction is lost or comes twice.
         #[test]
         fn both_traces_are_there_whole(a in "[abc]{0,60}", b in "[abc]{0,60}", lookahead in 0..40_usize) {
             let text = aligned(&a, &b, lookahead);

@@ -64,13 +64,13 @@ impl Cause {
 
 /// Maximum number of lines whose first use is stored, so that a hostile trace does not take more memory than others.
 const MAX_LINES: usize = 1 << 16;
-/// A refill takes more cycles than any other cost of a change of line.
+/// Least number of cycles of a refill. All other costs of a change of line are smaller.
 const REFILL: u64 = 4;
 
-/// Data besides the instructions that a cause depends on.
+/// The data, besides the instructions, on which a cause depends.
 #[derive(Debug, Default)]
 pub struct Causes {
-    /// Cluster of the core; without it, every cluster's L1 is taken for its own.
+    /// Cluster of the core. If it is unknown, the L1 of every cluster counts as the core's own.
     cluster: Option<u32>,
     /// Lines that were used.
     seen: BTreeSet<u32>,
@@ -112,7 +112,7 @@ impl Causes {
             _ if jumps && region.is_some() => Cause::Flush,
             _ if leaves_line && difference >= REFILL && region.is_none() => Cause::FetchLine,
             _ if waits_for_register(before, next) => Cause::JumpRegister,
-            // One of the runs does not wait. If both wait, they wait for something else.
+            // One of the runs does not wait for the load. If both wait, the cause is another one.
             Class::Load if (shorter, difference) == (1, 1) && reads(next, &before.written) => Cause::LoadUse,
             Class::Branch | Class::Jump | Class::JumpReg if jumps => Cause::Taken,
             _ if region == Some(Region::OwnL1) => Cause::Bank,
@@ -132,7 +132,7 @@ impl Causes {
         entries.find_map(waits).unwrap_or(Cause::Path)
     }
 
-    /// An instruction was there.
+    /// Notes that an instruction at this address was executed.
     pub fn see(&mut self, pc: u32) {
         if self.seen.len() < MAX_LINES {
             self.seen.insert(pc >> 4);

@@ -26,7 +26,7 @@ pub enum DiffError {
     NoPairs { a: String, b: String },
 }
 
-/// Where a run leaves its traces within its results.
+/// Folder of the traces within the results of a run.
 pub const FOLDER: &str = "instructions";
 
 /// Comparisons of files, one after the other.
@@ -70,7 +70,7 @@ impl FolderDiff {
         Ok(FolderDiff { options, left, now: None, report })
     }
 
-    /// Takes up to `most` steps; returns true if all is compared.
+    /// Takes up to `most` steps. Returns true if everything is compared.
     pub fn advance(&mut self, most: usize) -> Result<bool, DiffError> {
         let mut diff = match self.now.take() {
             Some(diff) => diff,
@@ -101,7 +101,7 @@ fn is_folder(path: &Path) -> Result<bool, DiffError> {
     std::fs::metadata(path).map(|data| data.is_dir()).map_err(find)
 }
 
-/// Traces of a folder by their names.
+/// Traces in a folder, by name.
 fn traces(folder: &Path) -> Result<BTreeMap<String, PathBuf>, DiffError> {
     for folder in [folder.to_owned(), folder.join(FOLDER)] {
         if !folder.is_dir() {
@@ -125,7 +125,7 @@ fn traces(folder: &Path) -> Result<BTreeMap<String, PathBuf>, DiffError> {
     Err(DiffError::NoTraces { folder: folder.display().to_string() })
 }
 
-/// The cluster that a trace is of, by its name.
+/// The cluster of a trace's core, from the name of the file.
 fn cluster_of(path: &Path) -> Option<u32> {
     let name = path.file_name()?.to_str()?;
     let (cluster, _) = name.strip_prefix("trace_core_")?.split_once('_')?;

@@ -24,12 +24,12 @@ use std::io::BufRead;
 use std::rc::Rc;
 use values::{Differs, Kind, compare};
 
-/// How two traces are compared.
+/// Options of a comparison.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Instructions that are read ahead to find where two runs meet again.
+    /// Maximum number of instructions that are read ahead to find where two runs meet again.
     pub lookahead: usize,
-    /// Differences in values, and places, that are listed.
+    /// Maximum number of differences in values, and of places, in the report.
     pub listed: usize,
     /// The program, for names of functions.
     pub program: Option<Rc<Elf>>,
@@ -61,7 +61,7 @@ impl Sums {
     }
 }
 
-/// A comparison under way.
+/// A comparison in progress.
 pub struct TraceDiff<A, B> {
     aligner: Aligner<A, B>,
     options: Options,
@@ -96,7 +96,7 @@ impl<A: BufRead, B: BufRead> TraceDiff<A, B> {
         }
     }
 
-    /// Takes up to `most` steps; returns true if all is compared.
+    /// Takes up to `most` steps. Returns true if everything is compared.
     pub fn advance(&mut self, most: usize) -> Result<bool, TraceReadError> {
         if self.is_lost {
             return self.count_rest(most);
@@ -124,7 +124,7 @@ impl<A: BufRead, B: BufRead> TraceDiff<A, B> {
         Ok(is_over)
     }
 
-    /// Both did this instruction.
+    /// Compares an instruction that both runs executed.
     fn pair(&mut self, a: Entry, b: Entry) {
         self.found.compared += 1;
         if let Some((last_a, last_b)) = self.last.take() {
@@ -145,7 +145,7 @@ impl<A: BufRead, B: BufRead> TraceDiff<A, B> {
 
     /// Instructions that only one of the traces executed.
     fn part(&mut self, a: &[Entry], b: &[Entry]) {
-        // If only one trace has instructions here, the other continues where both meet again.
+        // If only one trace has instructions here, use the other trace's next instruction, where both meet again.
         let (next_a, next_b) = self.aligner.next();
         let (first_a, first_b) = (a.first().or(next_a).cloned(), b.first().or(next_b).cloned());
         self.differs(Differs::PATH, first_a.as_ref(), first_b.as_ref());
@@ -156,12 +156,12 @@ impl<A: BufRead, B: BufRead> TraceDiff<A, B> {
         a.iter().chain(b).for_each(|entry| self.causes.see(entry.pc));
     }
 
-    /// From the last pair to this one, `a` cycles passed in one and `b` in the other.
+    /// Adds the cycles from the last pair of instructions to this one: `in_a` in one run, `in_b` in the other.
     fn took(&mut self, a: [&Entry; 2], b: [&Entry; 2], (in_a, in_b): (u64, u64)) {
         let cause = self.apart.unwrap_or_else(|| self.causes.between(a[0], a[1], (in_a, in_b)));
         self.by_cause.entry(cause).or_default().add(in_a, in_b);
         let place = (a[0].pc, cause);
-        // The sums by cause have them all in any case.
+        // The sums by cause contain all places, even if there are too many.
         if self.by_place.len() < MAX_PLACES || self.by_place.contains_key(&place) {
             self.by_place.entry(place).or_default().add(in_a, in_b);
         }

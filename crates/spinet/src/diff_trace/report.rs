@@ -29,17 +29,17 @@ pub struct Difference {
     pub compared: u64,
     pub values: Values,
     pub apart: Apart,
-    /// Instructions of each behind a place from which on they never meet again.
+    /// Number of instructions of each trace after the place from which on the traces never meet again.
     pub rest: Option<[u64; 2]>,
     pub time: Times,
 }
 
-/// One of them.
+/// One of the traces.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct TraceFile {
     pub file: String,
     pub instructions: u64,
-    /// From the first to the last instruction that both have.
+    /// Cycles from the first to the last instruction that both traces have.
     pub cycles: u64,
 }
 
@@ -70,7 +70,7 @@ pub struct Times {
     pub by_function: Vec<ByFunction>,
 }
 
-/// An instruction of one of them.
+/// An instruction of one of the traces.
 #[derive(Clone, Debug, Serialize)]
 pub struct Instruction {
     pub line: u64,

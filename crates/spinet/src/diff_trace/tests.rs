@@ -33,7 +33,7 @@ fn trace(lines: &str) -> String {
 
 fn diff(a: &str, b: &str, options: Options) -> Difference {
     let reader = |name: &str, text: &'static str| Reader::new(name.into(), text.as_bytes());
-    // Readers own what they read from; a test may leak.
+    // Readers own their input, so the test leaks the texts.
     let (a, b) = (String::leak(a.to_owned()), String::leak(b.to_owned()));
     let mut diff = TraceDiff::new(reader("a.log", a), reader("b.log", b), Some(0), options);
     while !diff.advance(3).expect("good traces") {}

@@ -4,7 +4,7 @@ use super::report::{Difference, Instruction, Report, TimeDifference, Total, Valu
 use crate::summary::grouped;
 use std::fmt::{self, Display, Formatter};
 
-/// Rows of a table are shown up to this many.
+/// Maximum number of rows of a table in the report.
 const ROWS: usize = 10;
 
 impl Display for Report {
@@ -142,7 +142,7 @@ fn line(name: &str, instruction: &Instruction, f: &mut Formatter<'_>) -> fmt::Re
     writeln!(f, "  {name}  line {line:<6} cycle {cycle:<8} {pc:08x}{place}  {text}")
 }
 
-/// Columns side by side, texts to the left and numbers to the right.
+/// Columns side by side: texts are left-aligned, numbers are right-aligned.
 fn table<R: AsRef<[String]>>(rows: &[R], f: &mut Formatter<'_>) -> fmt::Result {
     let columns = rows.first().map_or(0, |row| row.as_ref().len());
     let width = |i: usize| rows.iter().map(|row| row.as_ref()[i].chars().count()).max().unwrap_or(0);

@@ -36,14 +36,14 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Differs {
     pub kind: Kind,
-    /// The register, if it is one.
+    /// The register, if the difference is in one.
     pub register: Option<u8>,
     pub a: Option<u32>,
     pub b: Option<u32>,
 }
 
 impl Differs {
-    /// The runs go different ways.
+    /// The runs take different paths.
     pub const PATH: Differs = Differs { kind: Kind::Path, register: None, a: None, b: None };
 }
 

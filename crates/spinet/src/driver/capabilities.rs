@@ -11,21 +11,21 @@ pub struct Capabilities {
     pub n_clusters: u32,
     /// HPUs of a cluster.
     pub n_cores: u32,
-    /// Messages that can be under way.
+    /// Maximum number of messages in progress.
     pub n_message_queues: u32,
     /// Queues reserved for each tenant with a rule, or an equal part of all if that is less; 0 reserves none.
     pub reserved_message_queues: u32,
-    /// Most bytes of a packet that can be copied to L1.
+    /// Maximum number of bytes of a packet that can be copied to L1.
     pub max_copy_bytes: u32,
-    /// The network delivers all packets, and none twice: handlers need not be idempotent.
+    /// The network delivers all packets, and none twice, so handlers need not be idempotent.
     pub reliable: bool,
     /// It delivers them in the order in which they were sent.
     pub in_order: bool,
-    /// Handlers reach nothing of other tenants, by themselves or by their transfers and commands.
+    /// Handlers, their transfers and their commands cannot access the memory of other tenants.
     pub isolated: bool,
     /// Errors of handlers are written to the descriptors of their contexts.
     pub reports_errors: bool,
-    /// Cycles that a handler may run: the default of contexts and their limit; 0 disables it.
+    /// Maximum number of cycles that a handler may run. It is the default and the limit for contexts; 0 means no limit.
     pub watchdog_cycles: u32,
     /// Program memory.
     pub program_memory: MemoryLeft,

@@ -79,9 +79,9 @@ impl Driver {
     }
 }
 
-/// The parts that a program needs in each memory, in order of address: its sections, including those without content in
-/// the file. Code is one part, so that no other tenant's code can be between its sections. Static data has at
-/// most as many parts as a context may name.
+/// The parts that a program needs in each memory, in order of address. They cover all its sections, also those without
+/// content in the file. Code is one part, so that no other tenant's code can be between its sections. Static data has
+/// at most as many parts as a context may name.
 fn wanted(elf: &Elf, program: &Heap, handler: &Heap) -> Result<Vec<MemoryRange>, DriverError> {
     let (mut code, mut data) = (Vec::new(), Vec::new());
     for part in elf.sections.iter().chain(&elf.segments).filter(|part| part.size > 0) {
@@ -89,7 +89,7 @@ fn wanted(elf: &Elf, program: &Heap, handler: &Heap) -> Result<Vec<MemoryRange>,
         match () {
             _ if program.spans(first, end) => code.push((first, end)),
             _ if handler.spans(first, end) => data.push((first, end)),
-            // True if its bytes are loaded before the first cycle, as for the program that boots the card.
+            // Only the program that boots the card may have such parts: they are loaded before the first cycle.
             _ if is_below_handler_memory(part) => {}
             _ => return Err(outside(elf, part, program, handler)),
         }
@@ -100,7 +100,7 @@ fn wanted(elf: &Elf, program: &Heap, handler: &Heap) -> Result<Vec<MemoryRange>,
     Ok(code.chain(data).collect())
 }
 
-/// It is linked to L1, or has no address.
+/// Returns true if a part is linked to L1, or has no address.
 fn is_below_handler_memory(part: &LoadedBytes) -> bool {
     part.addr < map::L2_HANDLER_BASE
 }

@@ -12,7 +12,7 @@ use std::rc::Rc;
 /// A tenant's request for an execution context.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ContextSpec {
-    /// Where its handlers are.
+    /// The program with its handlers.
     pub program: ProgramId,
     /// Common name of its handlers; may be left out if the program has handlers of one name only.
     pub handler: Option<String>,
@@ -117,7 +117,7 @@ impl Driver {
         Ok(id)
     }
 
-    /// Writes a context down.
+    /// Stores a new context.
     pub(crate) fn keep(&mut self, tenant: TenantId, spec: &ContextSpec, mut context: Context) -> ContextId {
         let id = self.contexts.next();
         context.id = id.0 as u32;
@@ -180,7 +180,7 @@ impl Driver {
         Ok((record.count > 0).then_some(record))
     }
 
-    /// True if no packet of the context is in the card, and no message of it is open.
+    /// Returns an error if a packet of the context is in the card, or if a message of it is open.
     pub(super) fn check_idle(&self, tenant: TenantId, context: ContextId) -> Result<(), DriverError> {
         let built = self.contexts.get(tenant, context)?;
         let (what, number) = (ContextId::WHAT, context.0);

@@ -7,7 +7,7 @@ use pspin::host_events::HostEvent;
 /// Something that happened to a context.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// The cycle in which the host has it.
+    /// The cycle in which the host receives the event.
     pub at: Cycle,
     /// The context of the event.
     pub context: ContextId,

@@ -13,7 +13,7 @@ pub trait Handle: Copy {
     /// The handle of this number.
     fn from_number(number: u64) -> Self;
 
-    /// A context uses it.
+    /// The error if a context uses the object.
     fn in_use(self, user: ContextId) -> DriverError {
         DriverError::InUse { what: Self::WHAT, number: self.number(), user: user.to_string(), end: "be destroyed" }
     }
@@ -56,7 +56,7 @@ handles! {
     HostId = "host memory";
     /// The environment in which handlers run.
     ContextId = "context";
-    /// Which packets go to a context.
+    /// A rule that sends packets to a context.
     RuleId = "rule";
     /// An access of the host to the card's memories.
     TicketId = "ticket";
@@ -77,7 +77,7 @@ impl<H, T> Default for Registry<H, T> {
 }
 
 impl<H: Handle, T> Registry<H, T> {
-    /// Adds a thing of `owner`.
+    /// Adds an object of `owner`.
     pub fn add(&mut self, owner: TenantId, thing: T) -> H {
         self.last += 1;
         self.things.insert(self.last, (owner, thing));
@@ -99,13 +99,13 @@ impl<H: Handle, T> Registry<H, T> {
         }
     }
 
-    /// A thing, for its owner.
+    /// An object, for its owner.
     pub fn get(&self, owner: TenantId, handle: H) -> Result<&T, DriverError> {
         self.check(owner, handle)?;
         Ok(&self.things[&handle.number()].1)
     }
 
-    /// A thing, for its owner to change.
+    /// An object that its owner may change.
     pub fn get_mut(&mut self, owner: TenantId, handle: H) -> Result<&mut T, DriverError> {
         self.check(owner, handle)?;
         Ok(&mut self.things.get_mut(&handle.number()).expect("just checked").1)
@@ -116,7 +116,7 @@ impl<H: Handle, T> Registry<H, T> {
         self.things.get(&handle.number()).map(|(owner, _)| *owner)
     }
 
-    /// A thing, for the driver itself.
+    /// An object, for the driver itself.
     pub fn any_mut(&mut self, handle: H) -> Option<&mut T> {
         self.things.get_mut(&handle.number()).map(|(_, thing)| thing)
     }
@@ -126,7 +126,7 @@ impl<H: Handle, T> Registry<H, T> {
         self.things.remove(&handle.number());
     }
 
-    /// Takes a thing out, for its owner.
+    /// Removes an object, for its owner.
     pub fn remove(&mut self, owner: TenantId, handle: H) -> Result<T, DriverError> {
         self.check(owner, handle)?;
         Ok(self.things.remove(&handle.number()).expect("just checked").1)
@@ -137,7 +137,7 @@ impl<H: Handle, T> Registry<H, T> {
         self.things.iter().map(|(&number, (owner, thing))| (H::from_number(number), *owner, thing))
     }
 
-    /// The things of one owner.
+    /// Handles of all objects of one owner.
     pub fn owned(&self, owner: TenantId) -> Vec<H> {
         self.all().filter(|(_, other, _)| *other == owner).map(|(handle, ..)| handle).collect()
     }

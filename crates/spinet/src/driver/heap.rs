@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug)]
 pub struct Heap {
     first: u64,
-    /// Behind the last byte.
+    /// Address after the last byte.
     end: u64,
     align: u64,
     /// Allocated parts by address: their bytes, rounded up.
     taken: BTreeMap<u64, u64>,
 }
 
-/// A part cannot be allocated at the given address.
+/// The reason why a part cannot be allocated at the given address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
     /// A part of the range is outside of the memory.
@@ -25,7 +25,7 @@ pub enum Refused {
 }
 
 impl Heap {
-    /// `bytes` from `first` on, all free; parts begin and end at multiples of `align`.
+    /// A heap of `bytes` from `first` on, all free. Parts begin and end at multiples of `align`.
     pub fn new(first: u64, bytes: u64, align: u64) -> Self {
         Heap { first, end: first.saturating_add(bytes), align, taken: BTreeMap::new() }
     }
@@ -84,7 +84,7 @@ impl Heap {
         self.gaps().map(|(_, room)| room).sum()
     }
 
-    /// The largest free part: its address and bytes; of several the first.
+    /// Address and size in bytes of the largest free part; if several are largest, the first of them.
     pub fn largest(&self) -> (u64, u64) {
         self.gaps().fold((self.first, 0), |best, gap| if gap.1 > best.1 { gap } else { best })
     }

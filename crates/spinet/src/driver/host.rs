@@ -12,7 +12,7 @@ pub struct Region {
     pub size: u32,
 }
 
-/// Registered memory begins at multiples of this: a page.
+/// Size of a page, in bytes. Registered memory begins at a page.
 const PAGE_BYTES: u64 = 4096;
 
 impl Driver {
@@ -43,7 +43,7 @@ impl Driver {
         self.hosts.remove(tenant, host).map(drop)
     }
 
-    /// Where it is.
+    /// Address and size of registered memory.
     pub fn region(&self, tenant: TenantId, host: HostId) -> Result<Region, DriverError> {
         self.hosts.get(tenant, host).copied()
     }

@@ -7,7 +7,7 @@ use pspin::HostAccessDone;
 use pspin::map;
 use pspin::protocol::Region;
 
-/// Which memory of the card.
+/// A memory of the card.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// L2 handler memory.
@@ -32,9 +32,9 @@ impl Kind {
 /// A part of a memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MemoryRange {
-    /// Which memory.
+    /// The memory.
     pub kind: Kind,
-    /// First byte; in a scratchpad memory from its start.
+    /// Address of the first byte; for a scratchpad, the offset from the start of the scratchpads.
     pub addr: u32,
     /// Bytes.
     pub size: u32,
@@ -82,8 +82,8 @@ impl Driver {
         (size > 0).then(|| self.memories.add(tenant, MemoryRange { kind: Kind::Handler, addr, size }))
     }
 
-    /// Frees memory that no context uses. The driver writes zeros to the parts that the host can reach. That takes the
-    /// host's port a cycle for 64 bytes, in each cluster if it is a scratchpad.
+    /// Frees memory that no context uses. The driver writes zeros to it if the host can reach it. This occupies the
+    /// host's port for a cycle per 64 bytes; for a scratchpad, in each cluster.
     pub fn free(&mut self, tenant: TenantId, memory: MemoryId) -> Result<(), DriverError> {
         let part = *self.memories.get(tenant, memory)?;
         if let Some(user) = self.contexts.all().find(|(.., built)| built.uses_memory(memory)) {
@@ -94,7 +94,7 @@ impl Driver {
         Ok(())
     }
 
-    /// A cleared part returns to its heap.
+    /// Returns a part to its heap, and clears it.
     pub(super) fn give_back(&mut self, part: MemoryRange) {
         self.heap(part.kind).give_back(part.addr.into());
         let zeros = vec![0; part.size as usize];
@@ -108,7 +108,7 @@ impl Driver {
         }
     }
 
-    /// Which part of which memory it is.
+    /// The range of an allocated memory.
     pub fn part(&self, tenant: TenantId, memory: MemoryId) -> Result<MemoryRange, DriverError> {
         self.memories.get(tenant, memory).copied()
     }
@@ -162,7 +162,7 @@ impl Driver {
         }
     }
 
-    /// Lets time go on until an access is over.
+    /// Simulates until an access has ended.
     pub fn wait(&mut self, tenant: TenantId, ticket: TicketId) -> Result<(), DriverError> {
         let end = self.at + PATIENCE;
         while !self.is_done(tenant, ticket)? {

@@ -60,7 +60,8 @@ use wire::faults::Faults;
 pub const MAX_WEIGHT: u32 = 1000;
 /// The owner of the tenants.
 const OPERATOR: TenantId = TenantId(0);
-/// Parts of the card's memories are multiples of this: a beat of its wide interconnects.
+/// Size of a beat of the card's wide interconnects, in bytes. Addresses and sizes of allocated memory are multiples of
+/// it.
 const ALIGN: u64 = 64;
 
 struct Tenant {
@@ -80,7 +81,7 @@ pub struct Driver {
     pub(crate) record: SharedRecord,
     params: PspinParams,
     clock: Clock,
-    /// Everything up to this cycle is simulated.
+    /// The last simulated cycle.
     at: Cycle,
     program_memory: Heap,
     handler_memory: Heap,
@@ -105,13 +106,14 @@ pub struct Driver {
     events: VecDeque<(TenantId, Event)>,
     /// Faults of the network, and their seed, for the packets that are added next.
     faults: (Faults, u64),
-    /// Tenants with rules, as the card knows them.
+    /// Number of tenants with rules that the card knows.
     n_served: u32,
 }
 
 impl Driver {
-    /// A card with these bytes in its memories before the first cycle, fed by `feed` and recorded in `record`. Tenants share it by
-    /// these policies, and `names` gets their names. It keeps no events: [`Driver::boot`] makes one that does.
+    /// A driver for a new card, whose memories contain `image` before the first cycle. `feed` supplies its packets, and
+    /// `record` records them. Tenants share the card by `policies`, and `names` gets the tenants' names. The driver
+    /// keeps no events; use [`Driver::boot`] for a driver that does.
     pub fn new(
         params: &PspinParams,
         image: &Image,
@@ -197,8 +199,8 @@ impl Driver {
         self.open_with(name, scope, 1, &IoSpec::default())
     }
 
-    /// The same, with a weight of 1 to [`MAX_WEIGHT`], and priority and limits of its commands, for the card's rules of scheduling that
-    /// use them.
+    /// The same with a weight of 1 to [`MAX_WEIGHT`], and with priority and limits of the tenant's commands. Not every
+    /// schedule of the card uses them.
     pub fn open_with(
         &mut self,
         name: &str,
@@ -256,7 +258,7 @@ impl Driver {
         Ok(&self.tenants.get(OPERATOR, tenant)?.name)
     }
 
-    /// Sets how the card is simulated; no way changes a result.
+    /// Sets the order in which components tick; no result depends on it.
     pub fn set_mode(&mut self, mode: Mode) {
         self.nic.set_mode(mode);
     }
@@ -266,7 +268,7 @@ impl Driver {
         self.clock
     }
 
-    /// The current cycle; everything up to it is simulated.
+    /// The last simulated cycle.
     pub fn now(&self) -> Cycle {
         self.at
     }
@@ -333,7 +335,7 @@ impl Driver {
         self.record.borrow_mut().error.take().map_or(Ok(()), Err)
     }
 
-    /// Stands for all that the card did so far.
+    /// Digest of everything that the card did so far.
     pub fn digest(&self) -> String {
         self.record.borrow().digest.to_hex()
     }

@@ -9,7 +9,7 @@ use wire::expr::Matcher;
 use wire::message::{Classifier, MessageSpec};
 use wire::rule_set::RuleSet;
 
-/// Which packets go to a context.
+/// A tenant's request for a rule, which sends packets to a context.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RuleSpec {
     /// Packets that it takes, as a match expression; all that its tenant may have if not given.
@@ -58,7 +58,7 @@ impl Driver {
         self.install_classified(tenant, context, matcher, spec.priority, Classifier::new(message))
     }
 
-    /// Reads the packets and messages of a rule, and checks them against the card's match engine.
+    /// Parses the packets and messages of a rule, and checks them against the card's match engine.
     fn understood(&self, spec: &RuleSpec) -> Result<(Option<Matcher>, MessageSpec), DriverError> {
         let matcher = spec.matches.as_deref().map(Matcher::parse).transpose()?;
         let message = MessageSpec::parse(&spec.message)?;

@@ -27,7 +27,7 @@ impl TenantNames {
 pub struct OwnSharing {
     /// The policies. For `cluster_dma` there is one for each cluster, in order.
     pub policies: Vec<(String, Box<dyn TenantPolicy>)>,
-    /// Gets the names of the tenants.
+    /// The driver writes the tenants' names here.
     pub names: TenantNames,
 }
 

@@ -65,7 +65,7 @@ impl Driver {
         self.nic.expect_packets(self.at + 1);
     }
 
-    /// Most bytes of a packet that can be copied to L1.
+    /// Maximum number of bytes of a packet that can be copied to L1.
     pub(super) fn max_copy_bytes(&self) -> u32 {
         self.params.cluster.packet_buffer_bytes / self.params.cluster.packet_buffer_rings
     }

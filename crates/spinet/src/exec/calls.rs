@@ -2,7 +2,7 @@
 
 use super::memory::Memory;
 
-/// Most bytes of output that are kept.
+/// Maximum number of bytes of output that are kept.
 pub(super) const MAX_OUTPUT: usize = 1 << 20;
 
 /// Numbers of Linux on RISC-V, which `tohost` uses too.
@@ -19,7 +19,7 @@ mod linux {
 pub(super) enum Called {
     /// The program continues with this result.
     Answer(u32),
-    /// It is over.
+    /// The program has ended with this exit code.
     Exit(u32),
 }
 
@@ -27,7 +27,7 @@ pub(super) enum Called {
 #[derive(Default)]
 pub(super) struct Output {
     pub bytes: Vec<u8>,
-    /// Something was left out.
+    /// True if a part of the output was left out.
     pub is_cut: bool,
 }
 
@@ -39,7 +39,7 @@ impl Output {
         self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 
-    /// Does what Linux would do; calls that are not served fail with ENOSYS.
+    /// Serves a call as Linux would. Unknown calls fail with ENOSYS.
     pub fn call(&mut self, memory: &Memory, number: u32, [a0, a1, a2]: [u32; 3]) -> Called {
         Called::Answer(match number {
             linux::EXIT | linux::EXIT_GROUP => return Called::Exit(a0 & 0xff),

@@ -1,19 +1,20 @@
 //! The host-target interface: a bare program and its host communicate by two 64-bit numbers in the program's memory.
 //!
-//! `tohost` contains a device (8 bits), a command (8 bits) and data (48 bits). At device 0, odd data, twice the exit
-//! code plus 1, end the program. Even data are the address of a system call: eight 64-bit numbers, the call's number
-//! and its arguments. The result replaces the first one. Device 1 prints a character. Then `tohost` is 0 again, and
-//! after a call `fromhost` is 1. The simulators for which the public tests are written do the same.
+//! `tohost` contains a device (8 bits), a command (8 bits) and data (48 bits). For device 0, odd data end the program:
+//! they are twice the exit code plus 1. Even data are the address of a system call, which consists of eight 64-bit
+//! numbers: the number of the call and its arguments. The result replaces the first number. Device 1 prints a
+//! character. After each request, the host sets `tohost` to 0; after a system call, it also sets `fromhost` to 1. The
+//! simulators for which the public tests are written do the same.
 
 use super::calls::{Called, Output};
 use super::memory::Memory;
 
-/// Number of instructions after a store to one half of `tohost` within which a store to the other half belongs to it.
+/// A store to one half of `tohost` and a store to the other half within this number of instructions form one request.
 /// Compilers choose the order of the halves, and often the upper one stays 0. assumed: more instructions are not needed
 /// to compute the other half's address.
 pub(super) const PATIENCE: u64 = 16;
 
-/// Where a run was.
+/// A point of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     pub instructions: u64,
@@ -24,11 +25,11 @@ pub(super) struct Moment {
 /// A number that the program is storing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PendingNumber {
-    /// When its first half came.
+    /// The point at which its first half was stored.
     pub at: Moment,
     /// Address of that half.
     half: u32,
-    /// No other will come.
+    /// True if no store to the other half is expected any more.
     pub is_whole: bool,
 }
 
@@ -36,13 +37,13 @@ pub(super) struct PendingNumber {
 pub(super) enum HostReply {
     /// The program continues.
     Served,
-    /// It ended itself with this number.
+    /// The program ended itself with this number.
     Exit(u32),
     /// The number is not a valid request.
     Strange(String),
 }
 
-/// The two numbers.
+/// Addresses of the two numbers, and the request that is being stored.
 #[derive(Debug, Default)]
 pub(super) struct Htif {
     pub tohost: Option<u32>,
@@ -51,7 +52,7 @@ pub(super) struct Htif {
 }
 
 impl Htif {
-    /// The program stored `bytes` at `addr`; `at` is the moment after that.
+    /// Notes that the program stored `bytes` bytes at `addr`. `at` is the point after the store.
     pub fn stored(&mut self, addr: u32, bytes: u32, at: Moment) {
         let Some(tohost) = self.tohost else { return };
         let within = addr.wrapping_sub(tohost);

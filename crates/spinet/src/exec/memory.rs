@@ -5,13 +5,13 @@ use crate::elf::Elf;
 use blocks::cpu::{FetchLines, PresentLines, Program};
 use isa::riscv::Isa;
 
-/// Most memory of a program: each byte costs the host about twelve.
+/// Maximum size of a program's memory, in bytes. Each byte takes about twelve bytes of host memory.
 pub(super) const MAX_BYTES: u64 = 64 << 20;
-/// Zeros behind a segment, in bytes.
+/// Zeros after a segment, in bytes.
 const SLACK: u64 = 1 << 20;
 const PAGE: u64 = 4096;
 
-/// Fetch lines that are always present, for [`FetchLines::there`]: enough for the program's longest range.
+/// Fetch lines that are always present. There are enough for the program's longest range.
 pub(super) struct AlwaysThere(Vec<u8>);
 
 impl FetchLines for AlwaysThere {
@@ -77,7 +77,7 @@ impl Memory {
         Ok(Memory { ranges, lines: AlwaysThere(vec![PresentLines::MOST; (longest / 16 + 2) as usize]) })
     }
 
-    /// Address behind the last byte.
+    /// Address after the last byte.
     pub fn end(&self) -> u64 {
         self.ranges.last().map_or(0, |range| u64::from(range.base) + range.size)
     }
@@ -103,7 +103,7 @@ impl Memory {
         }
     }
 
-    /// Bytes that lie in one range.
+    /// The bytes from an address on, which must lie in one range.
     pub fn read(&self, addr: u32, bytes: u32) -> Option<Vec<u8>> {
         if bytes == 0 {
             return Some(Vec::new());

@@ -24,7 +24,7 @@ use std::path::Path;
 /// The replacement for an operating system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Host {
-    /// Nothing: `ecall` is a trap like any other.
+    /// No operating system: `ecall` is a trap like any other.
     #[default]
     Bare,
     /// Linux for user programs: `ecall` 64 writes to standard output or error, 93 and 94 exit; others fail with ENOSYS.
@@ -58,7 +58,7 @@ pub enum Verdict {
     Exit,
     /// A limit was reached.
     Limit,
-    /// Nothing more can happen: a loop around `wfi`, a trap without a handler, or an unknown system call.
+    /// The program cannot continue: a loop around `wfi`, a trap without a handler, or an unknown system call.
     Stopped,
 }
 
@@ -75,11 +75,11 @@ pub struct Outcome {
     pub instructions: u64,
     /// Cycles.
     pub cycles: u64,
-    /// Where the core is.
+    /// Program counter of the core.
     pub pc: u32,
     /// The output of the program.
     pub output: String,
-    /// All of this in one line.
+    /// The result as a line of text.
     pub text: String,
 }
 
@@ -110,7 +110,7 @@ pub struct Machine {
     /// Word that `lr.w` reserved.
     reserved: Option<u32>,
     symbols: Elf,
-    /// Why nothing more can happen, if that is known.
+    /// Why the program cannot continue, if that is known.
     reason: Option<String>,
 }
 
@@ -182,7 +182,8 @@ impl Machine {
                         return self.outcome(Verdict::Stopped, self.moment(), None);
                     }
                 }
-                // No interrupt ever comes, and the standard lets `wfi` end without one; a loop around it is the end.
+                // No interrupt ever comes. The standard lets `wfi` end without an interrupt, so a loop around `wfi`
+                // runs forever.
                 Stop::Wait => {
                     let wait = (self.core.pc(), self.core.instructions());
                     if waited.is_some_and(|(pc, n)| pc == wait.0 && wait.1 - n <= 2) && self.htif.pending.is_none() {
@@ -190,7 +191,7 @@ impl Machine {
                     }
                     waited = Some(wait);
                 }
-                // Stores reach the program at once; lines are always there.
+                // Other stops need nothing: stores are visible to fetches at once, and all lines are present.
                 _ => {}
             }
         }
@@ -284,7 +285,7 @@ impl Machine {
         Moment { instructions: self.core.instructions(), cycles: self.core.time(), pc: self.core.pc() }
     }
 
-    /// Writes a trace of every instruction from now on, one cycle being a nanosecond.
+    /// Writes a trace of every instruction from now on. A cycle counts as a nanosecond.
     pub fn trace(&mut self, path: &Path) -> Result<CoreTraces, TraceWriteError> {
         let clock = Clock::new(Freq::mhz(1000).expect("1 GHz is a frequency"));
         let mut traces = CoreTraces::default();
@@ -302,7 +303,7 @@ impl Machine {
         self.core.privilege()
     }
 
-    /// The words from `begin_signature` up to `end_signature`, one a line, in 8 hexadecimal digits.
+    /// The words from `begin_signature` up to `end_signature`, one per line, as 8 hexadecimal digits.
     pub fn signature(&self) -> Result<String, ExecError> {
         let file = || self.symbols.file.clone();
         let find = |symbol: &'static str, what| {

@@ -146,8 +146,8 @@ impl ChainCard {
         EndedSummary::new(self.ended.as_ref(), text, unfinished_packets)
     }
 
-    /// Bytes of each tenant that left while all sending tenants sent, and that span; of the whole run, if there is no
-    /// such span.
+    /// The span in which all sending tenants sent, and the bytes of each tenant that left in it. If there is no such
+    /// span, the bytes of the whole run.
     fn got(&self, stats: &Stats) -> (Option<(Cycle, Cycle)>, Vec<u64>) {
         let groups = &stats.tenants[..self.checked.tenants.len()];
         let spans: Vec<_> = groups.iter().map(|group| group.came.span).collect();
@@ -241,7 +241,7 @@ impl ChainCard {
         services.map(summary).collect()
     }
 
-    /// From the first packet in to the last event of the run.
+    /// Cycle of the first packet in, and cycle of the end of the run.
     fn busy_span(&self) -> (Cycle, Cycle) {
         let first = self.record.borrow().stats.all.came.span.map_or(0, |(first, _)| first);
         (first, self.cycles().max(first))
