@@ -18,7 +18,7 @@ impl Traffic {
         self.bytes += bytes;
     }
 
-    /// Adds those of another place.
+    /// Adds the packets of another place.
     pub fn join(&mut self, other: Traffic) {
         self.packets += other.packets;
         self.bytes += other.bytes;
@@ -51,7 +51,7 @@ impl Flow {
     }
 }
 
-/// Packets of a stretch of time.
+/// Packets in a span of time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bin {
     /// Packets that came.
@@ -77,10 +77,10 @@ pub struct Series {
     bins: Vec<Bin>,
 }
 
-/// Most bins of a [`Series`]. A power of two.
+/// Maximum number of bins of a [`Series`]. A power of two.
 const MOST_BINS: usize = 512;
-/// Fewest bins, and packets that come in them, from which a steady state is computed. assumed: a packet at the edge of the window then
-/// counts for one percent at most.
+/// A steady state needs at least this number of bins, and of packets that come in them. assumed: a packet at the edge
+/// of the window then counts for one percent at most.
 const LEAST_BINS: usize = 16;
 const LEAST_PACKETS: u64 = 100;
 
@@ -91,7 +91,7 @@ impl Default for Series {
 }
 
 impl Series {
-    /// Adds a packet: its arrival and size in the traffic and, if the card finished it, that time.
+    /// Adds a packet: the time at which it came, the time at which the card finished it, if it did, and its size.
     pub fn add(&mut self, came: u64, done: Option<u64>, bytes: u64) {
         self.bin(came).came.add(bytes);
         if let Some(done) = done {
@@ -121,8 +121,9 @@ impl Series {
         &mut self.bins[position]
     }
 
-    /// The window in which packets came, without its first quarter and its last bin, and the packets of that window. So neither the start
-    /// nor packets that a buffer soaks up count as done. `None` if it is too short.
+    /// The window in which packets came, without its first quarter and its last bin, and the packets of that window. So
+    /// packets count neither while buffers fill at the start, nor while they empty at the end. `None` if the window is
+    /// too short.
     pub fn steady(&self) -> Option<(std::ops::Range<u64>, Bin)> {
         let comes = |bin: &Bin| bin.came.packets > 0;
         let (first, last) = (self.bins.iter().position(comes)?, self.bins.iter().rposition(comes)?);

@@ -12,7 +12,7 @@ pub struct Histogram {
     max: u64,
 }
 
-/// Buckets of a power of two, as a power of two.
+/// Each power of two has 2^`BITS` buckets.
 const BITS: u32 = 10;
 
 impl Histogram {
@@ -29,7 +29,7 @@ impl Histogram {
         self.sum += u128::from(value);
     }
 
-    /// Counts all values of another one.
+    /// Adds all values of another histogram.
     pub fn merge(&mut self, other: &Histogram) {
         if other.count == 0 {
             return;
@@ -64,7 +64,7 @@ impl Histogram {
         self.max
     }
 
-    /// The smallest value that at least `percent` of 100 of the values do not exceed; 0 if there is none.
+    /// The smallest value such that at least `percent` percent of the values are not larger; 0 without values.
     pub fn percentile(&self, percent: u32) -> u64 {
         let rank = (u128::from(self.count) * u128::from(percent)).div_ceil(100).max(1) as u64;
         let mut seen = 0;

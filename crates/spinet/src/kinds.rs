@@ -67,9 +67,9 @@ pub struct Text<'a> {
     pub text: &'a str,
     /// The file that it came from, for errors.
     pub file: &'a str,
-    /// Where paths in it begin.
+    /// The folder at which relative paths in it start.
     pub base_dir: &'a Path,
-    /// How it is written.
+    /// The format of the text.
     pub format: Format,
 }
 

@@ -5,7 +5,7 @@ use kernel::Time;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A text that is not a port.
+/// The error of a text that is not a port.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("`{0}` is not a port, must be `network:N` or `host:N`")]
 pub struct NoPort(String);
@@ -25,7 +25,7 @@ impl FromStr for Port {
 
 /// A frame for a card.
 pub struct Coming {
-    /// Where it comes in.
+    /// The port at which it arrives.
     pub port: Port,
     /// Time of arrival. If it is already simulated, the frame arrives as soon as possible.
     pub at: Time,
@@ -55,8 +55,8 @@ pub enum ExchangeError {
     Inject(#[from] InjectError),
 }
 
-/// Gives frames to a card that was started with lines, in their order, and simulates up to `until`, but for at most about `budget` of
-/// host time.
+/// Gives frames to a card that was started with lines, in order. Then simulates up to `until`, but for at most about
+/// `budget` of host time.
 pub fn exchange(run: &mut Run, coming: Vec<Coming>, until: Time, budget: Duration) -> Result<Exchanged, ExchangeError> {
     let mut refused = 0;
     if run.card.ended().is_none() {

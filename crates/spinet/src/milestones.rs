@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 pub struct Inside<T> {
     /// From the oldest packet that is inside to the newest; `None` for those that have left.
     packets: VecDeque<Option<T>>,
-    /// Number of the first.
+    /// Number of the first entry of `packets`.
     first: u64,
     count: u64,
 }
@@ -98,8 +98,8 @@ impl<const N: usize> Parts<N> {
         Parts { cycles: [0; N], last: start }
     }
 
-    /// A milestone: `part` ends. A milestone that was never passed, or not after the last one, ends a part without time. Returns the
-    /// cycles since the last milestone.
+    /// A milestone at which `part` ends. Returns the cycles since the last milestone. If the packet never passed this
+    /// milestone, or passed it before the last one, the part takes no time.
     pub fn end(&mut self, part: usize, at: Option<Cycle>) -> Cycle {
         let cycles = self.pass(at);
         self.cycles[part] += cycles;

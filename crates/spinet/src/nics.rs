@@ -1,4 +1,4 @@
-//! NICs by name: the presets that are compiled in, files like them, and single values set over them.
+//! NICs by name: the presets that are compiled in, files like them, and settings that replace single values.
 
 use crate::files;
 use crate::toml_text::{self, Format, TextFileError};
@@ -100,7 +100,7 @@ pub fn parse_setting(text: &str) -> Result<Setting, NicError> {
     Ok((key.trim().into(), parsed.unwrap_or_else(|| Value::String(value.trim().into()))))
 }
 
-/// The NIC called `nic`: a preset, or a file beside `base_dir`, with `settings` over it.
+/// The NIC called `nic`, a preset or a file relative to `base_dir`, after `settings`.
 pub fn load(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<PspinParams, NicError> {
     let source = NicFile::open(nic, base_dir, &text_of)?;
     let params: PspinParams = source.read(&source.text)?;
@@ -185,7 +185,7 @@ pub(crate) fn read(nic: &str, base_dir: &Path) -> Result<(String, String), (Stri
     }
 }
 
-/// Replaces the value at `key`, which must be there and of the same kind.
+/// Replaces the value at `key`. It must exist and be of the same kind.
 pub(crate) fn set(table: &mut Table, key: &str, value: &Value) -> Result<(), NicError> {
     if value_at(table, key).is_none_or(|slot| slot.is_table()) {
         return Err(choices::no_parameter(table, key));

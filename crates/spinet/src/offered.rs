@@ -32,7 +32,7 @@ pub struct Target {
     pub is_last: bool,
 }
 
-/// Packets between two calls of `continues`: milliseconds of host time.
+/// Number of packets between two calls of `continues`. They take milliseconds of host time.
 const SLICE: usize = 1 << 16;
 
 /// All packets of the traffic, as a run would take them; `None` if `continues`, which is called from time to time, returns false.

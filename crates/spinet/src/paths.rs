@@ -17,8 +17,9 @@ pub struct Cause {
     pub name: &'static str,
     /// Its meaning, as a sentence.
     pub about: &'static str,
-    /// The part of the card that is waited for or that works, as the summary's `resources` name it, with the numbers of the step's
-    /// place as `{0}` and `{1}`, `{name}` for the name of service `{0}`, and `*` for any text; empty if no part can be full.
+    /// The part of the card that works, or for which the packet waits, as the summary's `resources` name it. `{0}` and
+    /// `{1}` are the numbers of the step's place, `{name}` is the name of service `{0}`, and `*` is any text. Empty if
+    /// no part can be full.
     pub resource: &'static str,
 }
 
@@ -37,7 +38,7 @@ pub(crate) fn words(
     }
 }
 
-/// Where a step is: a kind of part, and its numbers.
+/// The place of a step: a kind of part, and its numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct At {
     /// Position in the names of places.
@@ -63,7 +64,7 @@ impl At {
 pub struct Step {
     /// Position in the names of stages.
     pub stage: u8,
-    /// Where.
+    /// The place of the step.
     pub at: At,
     /// Position in the causes.
     pub cause: u8,
@@ -71,11 +72,11 @@ pub struct Step {
     pub blocker: Option<u64>,
     /// When it begins.
     pub from: Cycle,
-    /// When it ends: later.
+    /// When it ends; always after `from`.
     pub to: Cycle,
 }
 
-/// A path in the making.
+/// A path that is being recorded.
 #[derive(Debug)]
 pub struct Path {
     now: Cycle,
@@ -92,7 +93,7 @@ impl Path {
         Path { now: start, steps: Vec::with_capacity(USUAL_STEPS) }
     }
 
-    /// The path of another packet, which begins at this time, in the memory of this one.
+    /// Starts the path of another packet at this time. Reuses the memory of this path.
     pub fn restart(&mut self, start: Cycle) {
         self.now = start;
         self.steps.clear();
@@ -103,7 +104,7 @@ impl Path {
         self.now
     }
 
-    /// A step until then. A step that would take no time is left out.
+    /// Adds a step that ends at `to`. A step that would take no time is left out.
     pub fn until(&mut self, to: Cycle, stage: u8, at: At, cause: u8, blocker: Option<u64>) {
         if to > self.now {
             self.steps.push(Step { stage, at, cause, blocker, from: self.now, to });
@@ -156,7 +157,7 @@ impl PathLog {
         Ok((table.is_some() || tracks.is_some()).then_some(PathLog { clock, table, tracks }))
     }
 
-    /// Returns true if the bytes of packets decide which are drawn.
+    /// Returns true if the bytes of packets decide which packets are drawn.
     pub fn needs_bytes(&self) -> bool {
         self.tracks.as_ref().is_some_and(Tracks::needs_bytes)
     }
@@ -194,8 +195,8 @@ impl PathLog {
         Some(self.tracks.as_ref()?.sample_at().max(next.unwrap_or(Time::ZERO)))
     }
 
-    /// Samples the resources of the card at this time, for the timeline: `resources` says which there are, and `loads` appends their
-    /// busy cycles.
+    /// Samples the resources of the card at this time, for the timeline: `resources` lists them, and `loads` appends
+    /// their busy cycles.
     pub fn sample(
         &mut self,
         now: Time,
@@ -230,7 +231,7 @@ impl Row {
 }
 
 columns! {
-    /// Columns of the table of paths: one row a step. The steps of a packet follow each other without gaps.
+    /// Columns of the table of paths: one row for each step. The steps of a packet follow each other without gaps.
     COLUMNS, values(r: &Row):
     "packet" U64 "number of the packet" => r.packet as i64;
     "step" U32 "position of the step in its path, from 0" => r.number as i64;

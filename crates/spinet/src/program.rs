@@ -8,22 +8,22 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Where cores begin.
+/// Address at which cores start.
 pub const BOOT_ADDR: u32 = map::BOOT_ADDR;
-/// Own L1, as every cluster sees it.
+/// Address at which every cluster sees its own L1.
 const L1_ALIAS: u32 = map::ALIAS_BASE;
 
 /// Number of bytes that the host states as the size of a handler. The driver of PsPIN (libpspin,
 /// `spin_find_handler_by_name`) states this size for every handler.
 pub const HANDLER_BYTES: u32 = 4096;
 
-/// The three kinds of handlers and how their symbols end.
+/// The three kinds of handlers, and the suffixes of their symbols.
 pub const STAGES: [(&str, &str); 3] = [("header", "_hh"), ("payload", "_ph"), ("completion", "_th")];
 
 /// Names of the loop that waits for tasks and calls handlers: the SDK's runtime, PsPIN's runtime.
 const RUNTIME_LOOPS: [&str; 2] = ["run_loop", "hpu_run"];
 
-/// A program that is not one for this NIC.
+/// A program that this NIC cannot run.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum ProgramError {
@@ -103,7 +103,8 @@ pub(crate) fn join(mut parts: Vec<(u64, u64)>, most: usize) -> Vec<(u64, u64)> {
     joined(&apart, |_, _, i| !stays.contains(&i))
 }
 
-/// Joins ranges in order: a range is joined with those before it if `is_one` returns true for both and the number of the second.
+/// Joins ranges in order. A range is joined to the previous one if `is_one` returns true for the two ranges and the
+/// position of the second.
 fn joined(parts: &[(u64, u64)], is_one: impl Fn(&(u64, u64), &(u64, u64), usize) -> bool) -> Vec<(u64, u64)> {
     let mut whole: Vec<(u64, u64)> = Vec::new();
     for (i, part) in parts.iter().enumerate() {
@@ -115,13 +116,13 @@ fn joined(parts: &[(u64, u64)], is_one: impl Fn(&(u64, u64), &(u64, u64), usize)
     whole
 }
 
-/// Parts closer than this are one: the linker aligns sections.
+/// Parts with a smaller gap than this, in bytes, count as one part, because the linker aligns sections.
 const SAME_PART: u64 = 64;
 
 /// The symbol of each stage's handler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Handlers {
-    /// Name that they share, without the suffix; empty where every one was named in full.
+    /// Name that they share, without the suffix; empty if the context names each symbol in full.
     pub name: String,
     /// For header, payload and completion.
     pub stages: [Option<Symbol>; 3],
@@ -137,7 +138,7 @@ impl Handlers {
     }
 }
 
-/// Puts the file's sections into the memories of this NIC, which it boots.
+/// Loads the sections of the program that boots this NIC into the NIC's memories.
 pub fn load(elf: &Elf, params: &PspinParams) -> Result<Loaded, ProgramError> {
     let mut loaded = Loaded { image: Image::default(), in_handler_memory: Vec::new(), code: Region::default() };
     loaded.put(elf, params)?;
@@ -216,7 +217,7 @@ fn outside(elf: &Elf, part: &LoadedBytes, params: &PspinParams) -> ProgramError 
     ElfError::Outside { file: elf.file.clone(), place, first, last, allowed }.into()
 }
 
-/// A file by this name is one to compile.
+/// Returns true if a file with this name must be compiled.
 pub(crate) fn is_source(path: &str) -> bool {
     [".c", ".S", ".s"].iter().any(|suffix| path.ends_with(suffix))
 }
@@ -305,7 +306,7 @@ fn find_function(elf: &Elf, params: &PspinParams, key: &str, name: &str) -> Resu
 /// Facts about a program, for reports.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Info {
-    /// Where it starts.
+    /// Address at which execution starts.
     pub entry: u32,
     /// Bytes in program memory, up to the last.
     pub program_bytes: u64,
@@ -329,7 +330,7 @@ pub struct SymbolInfo {
 }
 
 impl Info {
-    /// Reads the program at `path`, which may be one for any memory sizes.
+    /// Reads the program at `path`. It may be for a NIC with any sizes of memories.
     pub fn open(path: &Path) -> Result<Self, ElfError> {
         let elf = Elf::open(path)?;
         let parts = |base: u32, end: u32| elf.sections.iter().filter(move |p| (base..end).contains(&p.addr));

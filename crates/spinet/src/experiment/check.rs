@@ -25,7 +25,7 @@ use wire::rule_set::RuleSetError;
 use wire::source::Snapped;
 use wire::traffic::{Payload, TrafficSpec, TrafficTextError};
 
-/// The faults of a value.
+/// The ways in which a value can be invalid.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum Problem {
@@ -119,10 +119,10 @@ pub enum Problem {
 
 /// Maximum number of contexts. assumed: PsPIN's inbound engine has no limit; libpspin's driver has two.
 pub const MAX_CONTEXTS: usize = 64;
-/// Most sources of a program.
+/// Maximum number of source files of a program.
 const MAX_SOURCES: usize = 1000;
 
-/// An experiment that can be run once its program is there.
+/// An experiment that can be run once its program is compiled.
 #[derive(Clone, Debug)]
 pub struct Checked {
     /// As it was written, with defaults filled in and paths made absolute.
@@ -133,7 +133,7 @@ pub struct Checked {
     pub sources: Vec<CheckedSource>,
     /// The contexts, in order.
     pub contexts: Vec<CheckedContext>,
-    /// Where it was written.
+    /// The text that it was read from.
     text: SourceText,
 }
 
@@ -144,12 +144,12 @@ pub struct SourceText {
     pub text: String,
     /// Its file.
     pub file: String,
-    /// How it is written.
+    /// The format of the text.
     pub format: Format,
 }
 
 impl SourceText {
-    /// The place of a key; for a missing key, that of the nearest table around it.
+    /// The place of a key in the text. For a missing key, the place of the nearest table around it.
     pub(crate) fn place(&self, path: &[String]) -> KeyPosition {
         KeyPosition::new(&self.file, toml_text::place_of(&self.text, self.format, path).0)
     }
@@ -228,7 +228,7 @@ pub struct CheckedContext {
 }
 
 impl Checked {
-    /// The context of this name; or the only one of this handler, if that has no name.
+    /// The context with this name. Otherwise the context without a name that has this handler, if there is only one.
     pub fn context_index(&self, name: &str) -> Option<usize> {
         let named = self.contexts.iter().position(|context| context.spec.name.as_deref() == Some(name));
         let is_meant = |spec: &ContextSpec| spec.name.is_none() && spec.handler.as_deref() == Some(name);
@@ -238,12 +238,12 @@ impl Checked {
 }
 
 impl Checked {
-    /// Reads an experiment from `text`, which came from `file`; its paths count from `base_dir`.
+    /// Reads an experiment from `text`, which came from `file`. Relative paths in it start at `base_dir`.
     pub fn read(text: &str, file: &str, base_dir: &Path, format: Format) -> Result<Self, ExperimentError> {
         Self::read_idle(text, file, base_dir, format)?.with_traffic()
     }
 
-    /// The same, without an error if there is no traffic: packets may come from the caller.
+    /// The same, but an experiment without traffic is allowed, because packets may come from the caller.
     pub fn read_idle(text: &str, file: &str, base_dir: &Path, format: Format) -> Result<Self, ExperimentError> {
         let experiment: Experiment = read(text, file, format)?;
         let source_text = SourceText { text: text.into(), file: file.into(), format };
@@ -348,13 +348,14 @@ impl Checked {
         Ok(checked)
     }
 
-    /// The place of a key in the experiment's file; for a missing key, that of the nearest table around it.
+    /// The place of a key in the experiment's file. For a missing key, the place of the nearest table around it.
     pub(crate) fn place(&self, path: &[&str]) -> KeyPosition {
         let path: Vec<String> = path.iter().map(|&part| part.into()).collect();
         self.text.place(&path)
     }
 
-    /// To find the last packet of a flow, the packets of a context must be known.
+    /// Messages that end with the last packet of a flow need the packets of their context before the run. Returns an
+    /// error if these are not known.
     fn check_last(&self) -> Result<(), Fault> {
         let Experiment { tenant, context, at, .. } = &self.experiment;
         let is_plain = context.iter().all(|context| context.installed && context.priority == 0)
@@ -464,7 +465,7 @@ fn check_tenants(experiment: &mut Experiment, nic: &PspinParams, base_dir: &Path
     Ok(())
 }
 
-/// The file is there and can be opened.
+/// Returns an error if the file cannot be opened.
 fn readable(path: &str) -> Result<(), Problem> {
     files::open(Path::new(path)).map(drop).map_err(|source| Problem::File { file: path.into(), source })
 }

@@ -52,7 +52,7 @@ impl Default for Common {
     }
 }
 
-/// Which card; a text is its `preset`.
+/// The card. A text is its `preset`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NicSpec {
@@ -72,7 +72,7 @@ impl FromText for NicSpec {
     }
 }
 
-/// Packets, and when they come; a text is its `source`.
+/// Packets and their times. A text is the `source`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SourceSpec {
@@ -90,7 +90,7 @@ pub struct SourceSpec {
     /// Time of the first packet; by default, as soon as the card is ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Span>,
-    /// Takes only the first packets, this many.
+    /// Number of packets to take; the rest of the source is ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
     /// Treatment of packets whose capture is truncated.
@@ -124,10 +124,10 @@ impl FromText for SourceSpec {
 /// An experiment that cannot be run; `P` lists the faults of its values.
 #[derive(Debug, thiserror::Error)]
 pub enum ExperimentError<P = Problem> {
-    /// The text is not one of an experiment.
+    /// The text is not an experiment.
     #[error(transparent)]
     Text(#[from] TextFileError),
-    /// A value in it makes no sense.
+    /// The text has an invalid value.
     #[error("{file}{}: {key}: {problem}", line.map_or_else(String::new, |line| format!(": line {line}")))]
     Value {
         /// Name of the file.
@@ -179,7 +179,7 @@ fn one() -> u64 {
     1
 }
 
-/// Files cannot contain this span; [`read`] replaces it.
+/// Stands for a missing value, because files cannot contain this span. [`read`] replaces it by the default.
 fn unset() -> Span {
     Span::from_fs(0)
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// In the schema: a table, or its short form, a text.
+/// For the schema: a table, or a text as its short form.
 #[derive(JsonSchema)]
 #[serde(untagged)]
 pub enum TextOr<T> {
@@ -17,7 +17,7 @@ pub enum TextOr<T> {
     Table(T),
 }
 
-/// In the schema: [`OneOrMany`].
+/// For the schema of [`OneOrMany`].
 #[derive(JsonSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "the schema is made from it, and nothing else")]
@@ -26,7 +26,7 @@ enum OneOrManySchema<T> {
     Text(String),
     /// The table.
     Table(T),
-    /// Several.
+    /// Several entries.
     List(Vec<TextOr<T>>),
 }
 
@@ -35,7 +35,7 @@ pub trait FromText: Sized {
     /// An example of such a text, for errors.
     const EXAMPLE: &'static str;
 
-    /// Reads it; the error is text.
+    /// Reads the text. An error is a text, too.
     fn from_text(text: &str) -> Result<Self, String>;
 }
 
@@ -89,7 +89,7 @@ impl<T> OneOrMany<T> {
         OneOrMany(vec![Entry(entry)])
     }
 
-    /// There is none.
+    /// Returns true if there is no entry.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -131,7 +131,7 @@ impl Unknown<'_> {
         format!("unknown key `{}`{}, expected one of {}{near}", self.key, self.place(), allowed.join(", "))
     }
 
-    /// The table around the key, to follow its name.
+    /// The part of the error that names the table around the key.
     fn place(&self) -> String {
         if self.path.is_empty() { String::new() } else { format!(" in `{}`", self.path.join(".")) }
     }

@@ -20,11 +20,11 @@ use std::rc::Rc;
 pub const HOST_BASE: u64 = 0x1000_0000_0000_0000;
 /// Host memory of a context, in bytes.
 const HOST_BYTES: u32 = 1 << 30;
-/// Where the host keeps the descriptors of execution contexts, into which the NIC writes errors of their handlers.
+/// Address in host memory of the descriptors of execution contexts. The NIC writes errors of handlers to them.
 ///
 /// assumed: the page below host memory; the paper mentions such descriptors, but not their address.
 pub const DESCRIPTORS: u64 = HOST_BASE - 0x1_0000;
-/// From one descriptor to the next.
+/// Distance from one descriptor to the next, in bytes.
 pub const DESCRIPTOR_BYTES: u64 = 64;
 /// Granularity of memory protection, in bytes. Source: RISC-V privileged specification 20211203, 3.7.
 const WORD: u64 = 4;
@@ -35,13 +35,13 @@ const ALIGN: u32 = 64;
 #[derive(Debug, thiserror::Error)]
 #[error("{place}{problem}")]
 pub struct LayoutError {
-    /// Where in the experiment's file.
+    /// The place in the experiment's file.
     pub place: KeyPosition,
     /// The fault.
     pub problem: LayoutProblem,
 }
 
-/// How they do not fit.
+/// The reason why they do not fit.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum LayoutProblem {
@@ -71,7 +71,7 @@ pub enum LayoutProblem {
     DataTooLong { context: String, file: String, memory: &'static str, allowed: u64 },
 }
 
-/// A context in its place.
+/// A context with its memories.
 #[derive(Clone, Debug)]
 pub struct PlacedContext {
     /// Its name in reports.
@@ -84,7 +84,7 @@ pub struct PlacedContext {
     pub host_data: Vec<u8>,
 }
 
-/// A program in its place.
+/// A program with its memory.
 pub struct PlacedProgram<'a> {
     /// The file.
     pub elf: &'a Elf,
@@ -94,8 +94,8 @@ pub struct PlacedProgram<'a> {
     pub data: Vec<Region>,
 }
 
-/// Finds handlers and memory for every context; adds the content of handler memory to the programs' image. `programs` are
-/// the first and those of the tenants.
+/// Finds handlers and memory for every context; adds the content of handler memory to the programs' image. `programs`
+/// are the first program, then the programs of the tenants.
 pub fn place(
     checked: &Checked,
     programs: &[PlacedProgram<'_>],
@@ -198,7 +198,8 @@ fn handler_memory(checked: &Checked, loaded: &Loaded) -> Result<Vec<Region>, Lay
     let (base, end) = (u64::from(map::L2_HANDLER_BASE), u64::from(map::L2_HANDLER_BASE) + bytes);
     let quarter = end - bytes / 4;
     let used = loaded.in_handler_memory.iter().map(|&(_, end)| end).max().unwrap_or(base);
-    // Explicit places count from the start of the quarter or where the program ends; the others share the rest.
+    // Default places start at the last quarter, or after the programs' data if that is later. Each context has an equal
+    // part.
     let free = quarter.max(used.next_multiple_of(ALIGN.into()));
     let n = checked.contexts.len() as u64;
     let part = (end.saturating_sub(free) / n) as u32 / ALIGN * ALIGN;

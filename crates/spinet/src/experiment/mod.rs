@@ -130,7 +130,7 @@ pub struct ContextSpec {
     #[serde(default, deserialize_with = "text_or_table", skip_serializing_if = "MemorySpec::is_default")]
     #[schemars(with = "TextOr<MemorySpec>")]
     pub host_memory: MemorySpec,
-    /// Bytes of scratchpad in every cluster; an equal part of what there is if not given.
+    /// Bytes of scratchpad in every cluster; by default, an equal part of the scratchpad memory that is left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scratchpad_bytes: Option<u32>,
     /// Copies at most this many bytes of each packet to L1; the default is all.
@@ -150,19 +150,19 @@ pub struct ContextSpec {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeliverySpec {
-    /// A packet finds no room in packet memory.
+    /// Action for a packet that finds no room in packet memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when_full: Option<WhenFull>,
-    /// Marks from this occupancy of packet memory on.
+    /// Marks packets from this occupancy of packet memory on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn_threshold_percent: Option<u32>,
-    /// A packet comes before the first packet of its message.
+    /// Action for a packet that comes before the first packet of its message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub early_payload: Option<EarlyPayload>,
     /// Number of early packets that may wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub early_packets: Option<u32>,
-    /// A message times out when no packet has arrived for longer; 0 never times out.
+    /// Time without a packet after which a message times out; 0 disables the timeout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_cycles: Option<u64>,
 }
@@ -172,7 +172,7 @@ impl DeliverySpec {
         *self == Self::default()
     }
 
-    /// Returns the preset's options with the values of this one in their place.
+    /// Returns the preset's options, replaced by the values that are set here.
     pub(crate) fn over(&self, preset: Delivery) -> Delivery {
         Delivery {
             when_full: self.when_full.unwrap_or(preset.when_full),

@@ -10,16 +10,16 @@ use kernel::Time;
 use std::path::Path;
 use wire::pacing::Pacing;
 
-/// A source whose texts are understood.
+/// A source with parsed texts.
 #[derive(Clone, Debug)]
 pub struct CheckedSource {
     /// The packets.
     pub traffic: Traffic,
-    /// When they come.
+    /// The times of the packets.
     pub pacing: Pacing,
     /// Largest number of packets that it gives.
     pub count: u64,
-    /// When its first packet comes; `None` if as soon as the card is ready.
+    /// Time of its first packet; `None` for as soon as the card is ready.
     pub start: Option<Time>,
 }
 
@@ -34,7 +34,7 @@ impl CheckedSource {
 }
 
 impl SourceSpec {
-    /// Understands its texts; paths become absolute. An error comes with its key, which is empty for the source itself.
+    /// Parses its texts; paths become absolute. An error comes with its key, which is empty for the source itself.
     pub fn check(&mut self, seed: u64, base_dir: &Path) -> Result<CheckedSource, KeyProblem> {
         let traffic = Traffic::read(&mut self.source, self.snapped, seed, base_dir).map_err(|problem| ("", problem))?;
         let pacing = self.pacing.parse::<Pacing>().map_err(|problem| ("pacing", problem.into()))?;

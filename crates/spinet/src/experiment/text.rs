@@ -44,7 +44,7 @@ impl Serialize for Address {
     }
 }
 
-/// In the schema: [`Settings`].
+/// For the schema of [`Settings`].
 #[derive(JsonSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "the schema is made from it, and nothing else")]
@@ -53,7 +53,7 @@ enum SettingsSchema {
     Table(std::collections::BTreeMap<String, serde_json::Value>),
 }
 
-/// In the schema: [`FaultSpec`].
+/// For the schema of [`FaultSpec`].
 #[derive(JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "the schema is made from it, and nothing else")]
@@ -66,7 +66,7 @@ struct FaultTable {
     reorder: Option<TextOr<f64>>,
 }
 
-/// Parameters to set: a table of paths and values, tables in it included, or a list of `path=value`.
+/// Parameters to set: a table of paths and values, which may contain tables, or a list of `path=value`.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
 #[schemars(with = "SettingsSchema")]
 pub struct Settings(pub Vec<(String, Value)>);

@@ -19,7 +19,7 @@ use std::io::{BufReader, BufWriter, Read, Seek, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The most bytes of a binary file.
+/// Maximum size of a binary file, in bytes.
 const MAX_BYTES: u64 = 1 << 36; // assumed: more than the operations that a schedule may have take.
 
 /// Reads a schedule, as text or in the binary form: the first bytes tell which.
@@ -33,7 +33,7 @@ pub fn read(path: &Path) -> Result<Schedule, GoalError> {
         return binary::read(&files::read_at_most(path, MAX_BYTES).map_err(io)?, &name);
     }
     if file.rewind().is_err() {
-        return text::read(BufReader::new(start.chain(file)), &name); // a device
+        return text::read(BufReader::new(start.chain(file)), &name); // A device cannot be rewound.
     }
     text::read(BufReader::with_capacity(1 << 16, file), &name)
 }
@@ -46,7 +46,7 @@ pub fn parse(text: &str, name: &str) -> Result<Schedule, GoalError> {
 /// A schedule as text.
 pub fn to_text(schedule: &Schedule) -> String {
     let mut out = Vec::new();
-    // A vector takes all that is written.
+    // Writing to a vector cannot fail.
     let _ = write::text(schedule, &mut out);
     String::from_utf8(out).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The table with one row an operation.
+//! The table with one row for each operation.
 
 use crate::columns::{Columns, TableSpec, columns};
 use kernel::Time;

@@ -179,7 +179,7 @@ impl Layout {
         own.into_iter().chain(scratchpads).filter(|(_, (_, bytes))| *bytes > 0)
     }
 
-    /// The object at an address, and those before and behind it.
+    /// The object at an address. If there is none, the position of the first object after the address.
     fn object(&self, addr: u32) -> Result<&(String, Range), usize> {
         let behind = self.objects.partition_point(|(_, (base, _))| *base <= addr);
         let found = self.objects[..behind].iter().rev().find(|(_, range)| holds(*range, addr, 1));
@@ -209,7 +209,7 @@ impl Region {
     }
 }
 
-/// How far an access is from a memory, and the words for it. Bytes inside the memory are not counted.
+/// Distance of an access from a memory, and a text about it. Bytes inside the memory are not counted.
 fn distance(name: &str, (base, size): Range, addr: u32, bytes: u32) -> (u32, String) {
     let (end, last) = (base.saturating_add(size), addr.saturating_add(bytes));
     if addr < base {

@@ -27,7 +27,7 @@ pub struct FeedStatus {
     pub waiting: Option<Cycle>,
     /// True if no more packets come, unless a stream is added.
     pub is_over: bool,
-    /// Packets would have come after the limit.
+    /// True if packets would have come after the limit.
     pub is_cut: bool,
     /// Messages whose last packet has not arrived.
     pub open_messages: usize,
@@ -38,18 +38,19 @@ pub struct Feed {
     /// The sources of the experiment come first; they are kept for their reports.
     streams: Vec<Stream>,
     n_sources: usize,
-    /// Which packets go where.
+    /// The rules that assign packets to contexts.
     pub rules: Rules,
     /// Identities of messages.
     pub ids: MessageIds,
     clock: Clock,
     /// Least number of cycles from one packet to the next that the NIC takes.
     gap: u64,
-    /// Nothing arrives after this cycle.
+    /// No packet arrives after this cycle.
     limit: Cycle,
     /// When traffic starts: the first cycle in which the NIC can take a packet.
     start: Option<Cycle>,
-    /// Nothing arrives before this cycle, unless a stream is added. The NIC asks in most cycles, which then need no search.
+    /// No packet arrives before this cycle, unless a stream is added. The NIC asks in most cycles. Until this cycle,
+    /// the answer needs no search.
     quiet_until: Cycle,
     status: FeedStatus,
     record: SharedRecord,

@@ -1,4 +1,4 @@
-//! Which identity a message has in the NIC.
+//! Assigns messages their identities in the NIC.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ struct Queue {
     msgid: u16,
     /// Packets that were given to the NIC and are not finished.
     packets: u32,
-    /// When its last packet came, among all packets.
+    /// Number of its last packet, counted over all queues.
     last: u64,
 }
 
@@ -218,8 +218,9 @@ mod tests {
     use super::*;
     use expect_test::{Expect, expect};
 
-    /// Four queues, two reserved. Words: `a1` is a packet of tenant a's message 1, `a1!` its last; what it gets is its identity or
-    /// `-`, with `x` and an identity before it if that message has to leave. `~3` is done with a packet of identity 3.
+    /// Four queues, of which `reserved` are reserved for each tenant. In the script, `a1` is a packet of message 1 of
+    /// tenant a, and `a1!` is its last packet. The result for a packet is its identity, or `-` without one; `x3:`
+    /// before it means that the message with identity 3 has to leave its queue. `~3` finishes a packet of identity 3.
     /// `+b` gives tenant b a rule.
     fn check(reserved: u32, script: &str, want: Expect) {
         let mut ids = MessageIds::new(4, reserved);

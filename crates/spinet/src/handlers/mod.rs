@@ -98,7 +98,7 @@ pub enum HandlerError {
 /// Name of the file with the packets that the card sent.
 pub const SENT: &str = "out.pcapng";
 
-/// While the card boots, it is looked at after each multiple of this number of cycles.
+/// While the card boots, the run checks it at each multiple of this number of cycles.
 const BOOT_STEP: Cycle = 64;
 
 /// PsPIN with the traffic, the driver and the record of an experiment.
@@ -121,7 +121,7 @@ pub struct HandlerCard {
     injected: Option<u64>,
     /// Busy cycles of the NIC's resources before its traffic: booting fills program caches.
     boot_loads: Option<Vec<u64>>,
-    /// For a debugger.
+    /// Positions of packets in their messages, for a debugger.
     positions: debug::Positions,
     /// The memory checker, if one was wanted.
     checker: Option<check::SharedChecker>,
@@ -157,7 +157,7 @@ impl HandlerCard {
         let record = Record::new(clock, Stats::new(checked.nic.n_clusters), table);
         let record: SharedRecord = Rc::new(RefCell::new(record));
         record.borrow_mut().sent = wanted.lines.then(Vec::new);
-        // With outcomes, the caller has verdicts and writes to host memory instead.
+        // A caller that takes outcomes gets verdicts and writes to host memory instead.
         record.borrow_mut().to_host = (wanted.lines && !wanted.outcomes).then(Default::default);
         record.borrow_mut().for_host = wanted.host.then(Vec::new);
         if wanted.needs_paths() {
@@ -229,7 +229,7 @@ impl HandlerCard {
         &self.driver.record
     }
 
-    /// When the run ends if nothing happens until then.
+    /// The cycle in which the run ends if nothing happens until then.
     fn deadline(&self) -> Cycle {
         let record = self.record().borrow();
         if self.injected.is_some() && record.ready.0 == self.checked.nic.n_clusters {
@@ -527,7 +527,7 @@ impl Card for HandlerCard {
     }
 }
 
-/// A compiled program, or the only file of it.
+/// Opens a program: the compiled one, or its only file if that needs no compiler.
 fn open_program(elf: Option<&Path>, sources: &OneOrMany<String>) -> Result<Rc<Elf>, HandlerError> {
     match (elf, &sources.iter().collect::<Vec<_>>()[..]) {
         (Some(path), _) => Ok(Rc::new(Elf::open(path)?)),

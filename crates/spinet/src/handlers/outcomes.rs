@@ -16,7 +16,7 @@ use wire::layers::Layers;
 pub enum KeptPacket {
     /// A packet of a context.
     Matched(Box<Row>),
-    /// It went to the host the ordinary way.
+    /// A packet that bypassed the handlers.
     Ordinary(Box<[u8]>),
 }
 

@@ -13,7 +13,7 @@ pub const N_STAGES: usize = 3;
 /// A handler that trapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trap {
-    /// As in `mcause`.
+    /// The cause, as in `mcause`.
     pub cause: u32,
     /// Address of the instruction.
     pub pc: u32,
@@ -28,7 +28,7 @@ pub struct Trap {
 /// A command that a unit refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Which handler issued it.
+    /// Stage of the handler that issued it.
     pub stage: usize,
     /// Position of the unit: host DMA, NIC outbound, HostDirect.
     pub target: usize,
@@ -36,7 +36,7 @@ pub struct Refusal {
     pub addr: u64,
     /// Bytes that it would have moved.
     pub bytes: u64,
-    /// The length is wrong, not the address.
+    /// True if the length is wrong, and not the address.
     pub is_length: bool,
     /// When.
     pub at: Cycle,
@@ -59,7 +59,7 @@ pub struct TaskRow {
     pub start: Option<Cycle>,
     /// The core rang the doorbell.
     pub end: Option<Cycle>,
-    /// All commands and transfers done, the feedback left.
+    /// All commands and transfers were done, and the feedback left.
     pub done: Option<Cycle>,
     /// Position of the cluster.
     pub cluster: u32,
@@ -67,7 +67,7 @@ pub struct TaskRow {
     pub hpu: u32,
     /// Instructions between start and end.
     pub instructions: u64,
-    /// If it trapped.
+    /// The trap, if the handler trapped.
     pub trap: Option<Trap>,
 }
 
@@ -76,7 +76,7 @@ pub struct TaskRow {
 pub struct Row {
     /// Number of the packet in the NIC.
     pub packet: u64,
-    /// For its path; empty without a [`Tracker`].
+    /// Notes for its path; `None` without a [`Tracker`].
     pub notes: Option<Box<Notes>>,
     /// Position of its source in the experiment; `None` if it came otherwise.
     pub source: Option<u16>,
@@ -118,7 +118,7 @@ pub struct Row {
     pub sent_bytes: u64,
     /// The time at which the last one left.
     pub sent_at: Option<Cycle>,
-    /// Why the NIC did not take it.
+    /// Why the NIC dropped it.
     pub dropped: Option<u32>,
     /// When.
     pub dropped_at: Option<Cycle>,
@@ -251,7 +251,7 @@ pub enum Change {
 }
 
 impl PacketsUnderWay {
-    /// Nothing under way.
+    /// No packets in progress.
     pub fn new() -> Self {
         PacketsUnderWay { requests: vec![0; N_IDS as usize], ..PacketsUnderWay::default() }
     }
@@ -261,8 +261,8 @@ impl PacketsUnderWay {
         self.inside.iter().filter(|(_, row)| row.context == context).count() as u64
     }
 
-    /// Number of packets taken from the traffic for a queue whose requests had not reached the queue when it had
-    /// received `received`. A message's queue is its identity modulo `n_queues`.
+    /// Number of packets for a queue that were taken from the traffic, but whose requests had not reached the queue
+    /// when it had received `received` requests. The queue of a message is its identity modulo `n_queues`.
     pub fn n_unreceived(&self, queue: u32, n_queues: u32, received: u64) -> u64 {
         let is_its = |id: u32| id % n_queues == queue;
         let sent: u64 = (0..N_IDS).filter(|&id| is_its(id)).map(|id| self.requests[id as usize]).sum();

@@ -105,7 +105,7 @@ impl Why {
         }
     }
 
-    /// A last command of this target is not done.
+    /// The cause of time for a last command that this target has not finished.
     fn command(target: u8) -> Why {
         [Why::HostDma, Why::Send, Why::HostDirect][target as usize]
     }
@@ -180,14 +180,14 @@ fn track(step: &Step) -> Track {
 /// Milestones of a packet that only its path needs.
 #[derive(Clone, Debug, Default)]
 pub struct Notes {
-    /// It found packet memory full.
+    /// Cycle in which it found packet memory full.
     memory_full: Option<Cycle>,
     stages: [StageNotes; N_STAGES],
 }
 
 #[derive(Clone, Debug, Default)]
 struct StageNotes {
-    /// The DMA engine took its copy.
+    /// Cycle in which the DMA engine took its copy.
     copying: Option<Cycle>,
     /// The packet whose task the HPU ran before.
     before: Option<u64>,
@@ -199,17 +199,17 @@ struct StageNotes {
     transfer: Option<Cycle>,
 }
 
-/// A time in which the next task at a place was held.
+/// A span of cycles in which the next task at a place was held.
 #[derive(Clone)]
 struct Span {
     from: Cycle,
     to: Cycle,
-    /// Cycles of all holds of this cause before it.
+    /// Cycles of all earlier holds with the same cause.
     before: Cycle,
 }
 
 impl Span {
-    /// Cycles of all holds of this cause up to its end.
+    /// Cycles of all holds with the same cause up to the end of this one.
     fn sum(&self) -> Cycle {
         self.before + self.to - self.from
     }
@@ -295,7 +295,7 @@ fn partition_from_end(spans: &VecDeque<Span>, is_before: impl Fn(&Span) -> bool)
     first
 }
 
-/// Number of packets that leave until holds that no packet needs are forgotten.
+/// After this number of departed packets, holds that no packet needs are forgotten.
 const FORGET_AFTER: u32 = 1 << 10;
 
 /// Packets of the same message that others wait for.
@@ -312,9 +312,9 @@ struct Message {
 /// Collects from the NIC's events which packets wait for others.
 #[derive(Default)]
 pub struct Tracker {
-    /// Of requests at the message queues.
+    /// Holds of requests at the message queues.
     requests: Holds,
-    /// Of tasks at the dispatcher, then at each cluster.
+    /// Holds of tasks at the dispatcher, then at each cluster.
     holds: Vec<Holds>,
     /// The last message of each identity.
     messages: Vec<Message>,
@@ -329,7 +329,7 @@ impl Tracker {
         at_position(&mut self.holds, place)
     }
 
-    /// Takes an event, before the rows of the packets do.
+    /// Takes an event. Call it before the rows of packets take the event.
     pub fn note(&mut self, at: Cycle, event: Event, inside: &mut Inside<Box<Row>>) {
         match event {
             Event::TaskHeld { packet, stage, hold } => {
@@ -400,7 +400,7 @@ impl Tracker {
         }
     }
 
-    /// A packet has left. Forgets what no other packet needs.
+    /// A packet has left. Forgets data that no other packet needs.
     pub fn left(&mut self, inside: &Inside<Box<Row>>) {
         self.n_left += 1;
         if self.n_left == FORGET_AFTER {
@@ -410,7 +410,7 @@ impl Tracker {
         }
     }
 
-    /// The path of a packet, as far as it came. It replaces the one in `path`.
+    /// Writes the path of a packet, as far as the packet got, to `path`.
     pub fn path(&self, row: &Row, path: &mut Path) {
         let none = Notes::default();
         let notes = row.notes.as_deref().unwrap_or(&none);
@@ -498,12 +498,13 @@ impl Tracker {
     }
 }
 
-/// From a request, or the feedback before, to the task at the dispatcher. Source: `pspin::mpq::MpqEngine`.
+/// Cycles from a request, or from the previous feedback, to the task at the dispatcher. Source:
+/// `pspin::mpq::MpqEngine`.
 const QUEUE_CYCLES: Cycle = 2;
-/// From the packet in L1 to the assignment of the task. Source: `pspin::cluster`, its scheduler.
+/// Cycles from the packet in L1 to the assignment of the task. Source: `pspin::cluster`, its scheduler.
 const ASSIGN_CYCLES: Cycle = 1;
 
-/// The entry at a position of a list, which becomes as long as needed.
+/// The entry at a position of a list. Extends the list if necessary.
 fn at_position<T: Clone + Default>(list: &mut Vec<T>, position: usize) -> &mut T {
     if list.len() <= position {
         list.resize(position + 1, T::default());
@@ -511,7 +512,7 @@ fn at_position<T: Clone + Default>(list: &mut Vec<T>, position: usize) -> &mut T
     &mut list[position]
 }
 
-/// Changes the notes of a packet that is inside; the position of its latest task goes with them.
+/// Changes the notes of a packet that is inside. `change` also gets the position of the packet's latest task.
 fn edit(inside: &mut Inside<Box<Row>>, packet: u64, change: impl FnOnce(&mut Notes, usize)) {
     if let Some(row) = inside.get_mut(packet) {
         let stage = row.running();

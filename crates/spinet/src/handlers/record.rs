@@ -27,17 +27,18 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use wire::message::Verdict;
 
-/// A ring in host memory for packets that no context takes: 16 bytes (length as u32, 0 as u32, arrival in ns as u64,
-/// little-endian), the packet, zeros up to a multiple of 16; around at its end. assumed: drivers of plain NICs use such
-/// rings, and PsPIN's papers leave the ordinary path to the NIC around it.
+/// A ring in host memory for packets that no context takes. An entry has 16 bytes (length as u32, 0 as u32, arrival in
+/// ns as u64, little-endian), the packet, and zeros up to a multiple of 16. An entry that reaches the end of the ring
+/// continues at its start. assumed: drivers of plain NICs use such rings, and PsPIN's papers leave the ordinary path to
+/// the NIC around it.
 pub const ORDINARY_RING: u64 = 0x2000_0000_0000_0000;
-/// Its size.
+/// Size of the ring, in bytes.
 pub const ORDINARY_RING_BYTES: u64 = 1 << 20;
 
 /// Name of the captures' interface for sent packets.
 pub const SENT_AT: &str = "nic.tx";
 
-/// Lines of console output that are kept until they are taken.
+/// Maximum number of lines of console output that are kept until the caller takes them.
 const MAX_LINES: usize = 1 << 16;
 
 /// Why a run cannot go on.
@@ -63,7 +64,7 @@ impl From<wire::source::SourceError> for RecordError {
 /// A line that a program printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrintedLine {
-    /// When.
+    /// Simulated time.
     pub at: Cycle,
     /// Position of the cluster.
     pub cluster: u32,
@@ -81,7 +82,7 @@ pub struct Drops {
     pub inside: BTreeMap<u64, Box<[u8]>>,
 }
 
-/// Everything that a run leaves behind.
+/// All results of a run.
 pub struct Record {
     /// The NIC's clock.
     pub clock: Clock,
@@ -115,13 +116,13 @@ pub struct Record {
     pub kept: Option<Kept>,
     /// Console lines that the caller has not taken.
     pub lines: VecDeque<PrintedLine>,
-    /// Lines that were too many.
+    /// Number of lines that were lost because there were too many.
     pub lines_lost: u64,
     /// The error that ends the run.
     pub error: Option<RecordError>,
     /// Last cycle in which a packet came in, or a task or packet ended.
     pub progress_at: Cycle,
-    /// Clusters that are ready, and when the last became so.
+    /// Number of clusters that are ready, and the cycle in which the last one became ready.
     pub ready: (u32, Cycle),
     ring_at: u64,
 }
@@ -164,12 +165,12 @@ impl Record {
         start
     }
 
-    /// A packet of the traffic.
+    /// Counts a packet of the traffic.
     pub fn frame_in(&mut self, bytes: usize) {
         self.stats.frames.add(bytes as u64);
     }
 
-    /// A context takes it; without a queue it still bypasses the handlers.
+    /// Counts a packet that a context takes. Without a queue, it still bypasses the handlers.
     pub fn matched(&mut self, context: usize, bytes: usize, verdict: &Verdict, has_queue: bool) {
         self.stats.without_queue += u64::from(!has_queue);
         let context = &mut self.stats.contexts[context];
@@ -180,7 +181,7 @@ impl Record {
         context.without_queue += u64::from(verdict.is_first() && !has_queue);
     }
 
-    /// A packet bypasses the handlers and goes to the ring in host memory, now.
+    /// A packet bypasses the handlers: writes it to the ring in host memory.
     pub fn ordinary(&mut self, now: Cycle, source: Option<u16>, frame: u64, arrival: Cycle, bytes: &[u8]) {
         self.stats.ordinary.add(bytes.len() as u64);
         self.digest.add(Stream::Ordinary, &[frame, arrival], bytes);
@@ -208,12 +209,12 @@ impl Record {
         }
     }
 
-    /// The run cannot continue; the first reason is kept.
+    /// Stops the run with an error. Only the first error is kept.
     pub fn fail(&mut self, error: RecordError) {
         self.error.get_or_insert(error);
     }
 
-    /// A packet is finished, or the run is over before it is.
+    /// Records a packet that is finished, or that is unfinished at the end of the run.
     pub fn finish(&mut self, row: &Row) {
         self.stats.finish(row);
         if row.fate() == Fate::Dropped {

@@ -75,13 +75,13 @@ impl Rules {
         self.tenants.dedup();
     }
 
-    /// The rule takes no new message. It is removed when all open messages have had their last packet.
+    /// From now on, the rule takes no new message. It is removed when all its open messages have had their last packet.
     pub fn end(&mut self, id: u64) {
         self.ending.push(id);
         self.drop_ended();
     }
 
-    /// Takes a rule out at once.
+    /// Removes a rule at once.
     pub fn remove(&mut self, id: u64) -> Option<Rule> {
         self.ending.retain(|&other| other != id);
         let at = self.installed.iter().position(|rule| rule.id == id)?;
@@ -90,7 +90,7 @@ impl Rules {
         Some(rule)
     }
 
-    /// A message of a rule is over, though its last packet has not come.
+    /// Ends a message of a rule, although its last packet has not come.
     pub fn give_up(&mut self, id: u64, message: u64) {
         if let Some(rule) = self.installed.iter_mut().find(|rule| rule.id == id) {
             rule.classifier.abandon(message);
@@ -114,8 +114,8 @@ impl Rules {
         self.installed.iter().find(|rule| rule.context_idx == context_idx).map(|rule| rule.id)
     }
 
-    /// The packets that come next. If messages last until the last packet of a flow, a flow ends with its last packet
-    /// among these.
+    /// Announces the packets that come next. For messages that end with the last packet of a flow, that is the flow's
+    /// last packet among these.
     pub fn expect(&mut self, packets: &[Box<[u8]>]) {
         self.installed.iter_mut().for_each(|rule| rule.classifier.forget_index());
         for packet in packets {

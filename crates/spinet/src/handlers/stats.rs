@@ -208,7 +208,7 @@ impl Stats {
         }
     }
 
-    /// A packet is finished, or the run is.
+    /// Adds a packet that is finished, or that is unfinished at the end of the run.
     pub fn finish(&mut self, row: &Row) {
         let fate = row.fate();
         self.fates[fate as usize] += 1;

@@ -1,4 +1,4 @@
-//! The per-packet table: one row a packet, one column for each time and number.
+//! The per-packet table: one row for each packet, one column for each time and number.
 
 use crate::columns::{Columns, columns};
 use crate::handlers::packets::{Fate, Row, TaskRow, Trap};

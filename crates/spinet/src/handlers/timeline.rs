@@ -14,12 +14,12 @@ pub(crate) struct Known {
     pub tenant: TenantId,
     pub id: ContextId,
     pub rule: Option<RuleId>,
-    /// Its handler memory; none where that has no bytes.
+    /// Its handler memory; `None` if it has no bytes.
     pub memory: Option<MemoryId>,
     pub spec: RuleSpec,
 }
 
-/// One thing to do.
+/// One action.
 enum Act {
     Install(usize),
     Remove(usize, Remaining),
@@ -27,7 +27,7 @@ enum Act {
     Read { context: usize, offset: u32, size: u32 },
 }
 
-/// Things to do, in order of time.
+/// Actions in order of time.
 #[derive(Default)]
 pub(crate) struct Timeline {
     acts: VecDeque<(Cycle, String, Act)>,
@@ -81,7 +81,7 @@ impl Timeline {
         Ok(Timeline { acts: acts.into(), known, done: Vec::new() })
     }
 
-    /// When the next thing is to be done.
+    /// Cycle of the next action.
     pub fn next(&self) -> Option<Cycle> {
         self.acts.front().map(|(at, ..)| *at)
     }

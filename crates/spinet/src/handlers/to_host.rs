@@ -1,4 +1,4 @@
-//! Packets for the host, for a caller that is the host's side of the card: those that no context takes, and those that handlers copy to
+//! Packets for the host, if the caller is the host: packets that no context takes, and packets that handlers copy to
 //! host memory as a whole.
 
 use crate::handlers::host::Pages;
@@ -32,7 +32,8 @@ impl ToHost {
         self.frames.push((now, bytes.into()));
     }
 
-    /// Follows copies to host memory; `size_of` is the size of a packet in the card. A packet is there when its last byte is.
+    /// Follows copies to host memory; `size_of` is the size of a packet in the card. A packet has arrived when its last
+    /// byte has.
     pub fn note(&mut self, at: Cycle, event: &Event, size_of: impl Fn(u64) -> Option<u32>, host: &Pages) {
         match *event {
             Event::HostCopyIssued { packet, addr, bytes } if size_of(packet).map(u64::from) == Some(bytes) => {

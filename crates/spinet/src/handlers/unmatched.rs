@@ -9,7 +9,8 @@ use wire::layers::Layers;
 pub struct UnmatchedRule {
     /// Its expression.
     text: String,
-    /// Parts that must all hold: the number of packets for which each did, and the first value found in its field.
+    /// The parts of the expression, which must all hold. For each part: the number of packets for which it held, and
+    /// the first value that was found in its field.
     parts: Vec<(Matcher, u64, Option<String>)>,
     /// Packets compared with it.
     compared: u64,

@@ -1,4 +1,4 @@
-//! Which cores are traced, and when.
+//! The choice of the cores that are traced, and of the time.
 
 use crate::experiment::Span;
 use crate::window::{Window, WindowError};
@@ -12,7 +12,7 @@ pub struct Choice {
     window: Window,
 }
 
-/// A choice that cannot be understood, or that no core meets.
+/// A choice that is invalid, or that fits no core.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum ChoiceError {
@@ -64,7 +64,7 @@ impl Choice {
         Ok(all.filter(is_meant).collect())
     }
 
-    /// The first cycle of the window and the first behind it.
+    /// The first cycle of the window, and the first cycle after it.
     pub fn window(&self, clock: &Clock) -> (Cycle, Cycle) {
         let cycle = |span: Span| clock.cycle_at_or_after(span.time());
         (self.window.from.map_or(0, cycle), self.window.to.map_or(Cycle::MAX, cycle))

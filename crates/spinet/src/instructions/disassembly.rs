@@ -24,7 +24,7 @@ pub fn tracer_text(word: u32) -> String {
         _ if inst.op == Op::FenceI => return "fencei".into(),
         Class::System | Class::Fence => return row.name.into(),
         Class::Alu if matches!(inst.op, Op::Lui | Op::Auipc) => format!("x{rd}, 0x{imm:x}"),
-        // The tracer prints the function's bits as a part of the distance.
+        // The tracer prints the bits of the function code as a part of the shift distance.
         Class::Alu if matches!(inst.op, Op::Slli | Op::Srli | Op::Srai) => format!("x{rd}, x{rs1}, 0x{:x}", word >> 20),
         Class::Jump => format!("x{rd}, {imm}"),
         Class::JumpReg => format!("x{rd}, x{rs1}, {imm}"),
@@ -39,12 +39,12 @@ pub fn tracer_text(word: u32) -> String {
         Class::Amo => format!("x{rd}, x{rs2}, (x{rs1})"),
         _ => numbered(disassemble(inst, 0).split_once(' ').map_or("", |(_, operands)| operands)),
     };
-    // The tracer names loads from the sum of two registers as it names the others.
+    // The tracer gives loads from the sum of two registers the same names as other loads.
     let name = if row.format == P_LOAD_REG { row.name.trim_start_matches("p.") } else { row.name };
     format!("{name:<16} {operands}")
 }
 
-/// The operands of an instruction for hardware loops: the loop by its field, addresses as they are encoded.
+/// The operands of an instruction for hardware loops: the field with the number of the loop, and addresses as encoded.
 fn hardware_loop(word: u32) -> String {
     let (number, rs1, imm) = (word >> 7 & 31, word >> 15 & 31, word >> 20);
     match word >> 12 & 7 {
@@ -56,7 +56,7 @@ fn hardware_loop(word: u32) -> String {
     }
 }
 
-/// Operands with numbers instead of names of registers.
+/// Operands with the numbers of registers instead of their names.
 fn numbered(operands: &str) -> String {
     let mut text = String::new();
     let mut rest = operands;

@@ -33,7 +33,7 @@ struct Column {
     value: Value,
 }
 
-/// Which value a column shows.
+/// The value that a column shows.
 #[derive(Clone, Copy)]
 enum Value {
     /// Written values, absent if the instruction trapped.

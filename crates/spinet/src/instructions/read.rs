@@ -64,7 +64,7 @@ impl Reader<BufReader<File>> {
 }
 
 impl<R: BufRead> Reader<R> {
-    /// Reads `input`, which errors call `file`.
+    /// Reads `input`. Errors call it `file`.
     pub fn new(file: String, input: R) -> Self {
         Reader { file, input, line: 0, last_cycle: 0, buffer: Vec::new() }
     }
@@ -310,7 +310,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any changed line is read or refused.
+        /// Each changed line gives an entry or an error.
         #[test]
         fn no_line_is_too_strange(bytes in prop::collection::vec((0..LINE.len(), any::<u8>()), 0..6)) {
             let mut line = LINE.as_bytes().to_vec();

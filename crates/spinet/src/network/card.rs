@@ -52,10 +52,10 @@ pub struct NetworkCard {
     next: Option<Time>,
     /// Time of the next check for the end, once it is known.
     look: Option<Time>,
-    /// Progress of all cards, and the time of a frame's last move, as of the last check.
+    /// Progress of all cards, and time of the last movement of a frame, as of the last check.
     sum: Sum,
     moved_at: Time,
-    /// Time of the last check, and of the last one after which a card has finished a packet.
+    /// Time of the last check, and time of the last check after which a card has finished a packet.
     looked_at: Time,
     done_after: Time,
     pub(super) ended: Option<Ended>,
@@ -67,7 +67,7 @@ pub struct NetworkCard {
     pub(super) is_here: Vec<bool>,
     /// Rows of the nodes' tables that were taken from their cards.
     pub(super) tables: Vec<(usize, Rows)>,
-    /// Packets of each node whose rows were taken.
+    /// For each node, the number of packets whose rows were taken.
     pub(super) taken: Vec<u64>,
     /// Digests and counters of all nodes, once the run has ended.
     reports: RefCell<Option<Rc<[NodeReport]>>>,

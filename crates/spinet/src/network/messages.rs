@@ -58,7 +58,7 @@ columns! {
     "receiver_ps" I64 "time at the receiver: its NIC or card, and waits for earlier frames and for a matching entry" => part_ps(message, Part::Receiver);
 }
 
-/// The messages between hosts in short.
+/// A summary of the messages between hosts.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MessagesSummary {
     /// Messages that a host got.

@@ -9,7 +9,7 @@ use toml::{Table, Value};
 /// The key that selects the variant of a table.
 const CHOICE: &str = "kind";
 
-/// The parameters in `table`, replaced by `settings` in any order: a choice is set before its keys.
+/// The parameters in `table`, replaced by `settings`. Their order does not matter: a choice is set before its keys.
 pub(crate) fn apply<T: Serialize + DeserializeOwned>(mut table: Table, settings: &[Setting]) -> Result<T, NicError> {
     // Sets outer choices before inner ones, each with the settings below it.
     let mut choices: Vec<&Setting> = settings.iter().filter(|setting| is_choice(setting)).collect();
@@ -43,7 +43,7 @@ fn read<T: DeserializeOwned>(table: &Table) -> Result<T, toml::de::Error> {
     Value::Table(table.clone()).try_into()
 }
 
-/// Another choice with its settings; values of the previous choice stay if this one has the same keys.
+/// Sets another choice with its settings. Values of the previous choice stay if the new choice has the same keys.
 fn choose<T: DeserializeOwned>(
     table: &mut Table,
     (key, value): (&str, &Value),
@@ -88,7 +88,7 @@ fn choose<T: DeserializeOwned>(
     }
 }
 
-/// The table at a path that ends with a dot; the outermost, if it is empty. It is known to be there.
+/// The table at a path that ends with a dot; for an empty path, the outermost table. It must exist.
 fn table_at<'a>(table: &'a mut Table, prefix: &str) -> &'a mut Table {
     match prefix.strip_suffix('.') {
         None => table,
@@ -96,7 +96,7 @@ fn table_at<'a>(table: &'a mut Table, prefix: &str) -> &'a mut Table {
     }
 }
 
-/// Puts a value at a path, tables around it included.
+/// Puts a value at a path. Creates missing tables around it.
 fn put(table: &mut Table, key: &str, value: &Value) {
     match key.split_once('.') {
         None => drop(table.insert(key.to_owned(), value.clone())),
@@ -111,7 +111,7 @@ fn put(table: &mut Table, key: &str, value: &Value) {
     }
 }
 
-/// The error of a path that leads nowhere.
+/// The error for a path at which there is no parameter.
 pub(super) fn no_parameter(table: &Table, key: &str) -> NicError {
     let known = paths(table, "");
     let last = |path: &&String| path.rsplit('.').next() == Some(key);

@@ -19,17 +19,18 @@ pub(super) fn base_of(text: &str) -> Option<(String, Range<usize>)> {
     Some((value.get_ref().as_str()?.to_owned(), value.span()))
 }
 
-/// A text over its base.
+/// The result of merging a text into its base.
 #[derive(Debug)]
 pub(super) struct Merged {
     /// The base with the values of the derived text.
     pub text: String,
-    /// Ranges of `text` that come from the derived text, with their start there; ascending.
+    /// Ranges of `text` that come from the derived text, each with its start in the derived text. They are in ascending
+    /// order.
     copied: Vec<(Range<usize>, usize)>,
 }
 
 impl Merged {
-    /// The range of the derived text that is at `span` of the merged one; `None` for the base's text.
+    /// The range of the derived text that is at `span` of the merged text; `None` if `span` comes from the base.
     pub(super) fn own(&self, span: &Range<usize>) -> Option<Range<usize>> {
         let (range, start) =
             self.copied.iter().find(|(range, _)| range.start <= span.start && span.end <= range.end)?;
@@ -51,7 +52,7 @@ struct Edit {
     after: &'static str,
 }
 
-/// `own`, a valid TOML text with a `base`, over the valid TOML text `base`.
+/// Merges `own`, a valid TOML text with a `base`, into the valid TOML text `base`.
 pub(super) fn merge(base: &str, own: &str) -> Result<Merged, Refused> {
     let (Ok(base_root), Ok(own_root)) = (DeTable::parse(base), DeTable::parse(own)) else {
         return Err(Refused(0..0, "not a TOML file".into()));
@@ -81,7 +82,7 @@ struct Target<'a> {
     is_inline: bool,
     /// The end of the line with its header, if it has one.
     header_end: Option<usize>,
-    /// The derived table is of another variant: none of the base's values stays.
+    /// True if the derived table has another variant, so that none of the base's values stays.
     is_replaced: bool,
 }
 
@@ -160,7 +161,7 @@ impl Merge<'_> {
         Ok(())
     }
 
-    /// An entry of a list of tables: changes the base's entry of the same name, or is added.
+    /// Merges an entry of a list of tables: it changes the base's entry with the same name, or it is added.
     fn entry(
         &mut self,
         before: Option<&DeArray<'_>>,
@@ -201,7 +202,7 @@ impl Merge<'_> {
         is_inline(self.own, value)
     }
 
-    /// Removes all that a table holds.
+    /// Removes the contents of a table.
     fn remove(&mut self, table: &DeTable<'_>) {
         for (key, value) in table {
             match value.get_ref() {
@@ -227,7 +228,7 @@ impl Merge<'_> {
         self.edits.push(Edit { base, before: String::new(), own: 0..0, after: "" });
     }
 
-    /// Replaces a value, and the comment behind it if the line has no other text.
+    /// Replaces a value, and the comment after it if the line has no other text.
     fn replace(&mut self, base: Range<usize>, own: Range<usize>) {
         let (base_end, own_end) = match with_comment(self.base, base.end) {
             Some(end) => (end, with_comment(self.own, own.end).unwrap_or(own.end)),
@@ -268,12 +269,12 @@ impl Merge<'_> {
         Ok(())
     }
 
-    /// Appends a table that the base does not have, with all that is in it.
+    /// Appends a table that the base does not have, with its contents.
     fn append(&mut self, table: &DeTable<'_>, opening: &str, path: &[&str], closing: &str) {
         let at = self.base.len();
         let edit = |before: String, own: Range<usize>| Edit { base: at..at, before, own, after: "\n" };
         self.edits.push(edit(format!("\n{opening}{}{closing}", path.join(".")), 0..0));
-        // Values come first: behind the header of an inner table they would belong to that.
+        // Values come first: after the header of an inner table, they would belong to the inner table.
         let (inner, values): (Vec<_>, Vec<_>) = table.iter().partition(|(_, value)| is_open(self.own, value));
         for (key, value) in values {
             let end = value.span().end;
@@ -317,7 +318,7 @@ fn head_end(text: &str) -> usize {
     text.split_inclusive('\n').take_while(|line| line.starts_with('#')).map(str::len).sum()
 }
 
-/// The end of the line, if only a comment is left of it.
+/// The end of the line, if the rest of the line is empty or a comment.
 fn with_comment(text: &str, end: usize) -> Option<usize> {
     let line = &text[end..line_end(text, end)];
     let is_comment = line.trim_start().is_empty() || line.trim_start().starts_with('#');

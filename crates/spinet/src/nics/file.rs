@@ -11,7 +11,8 @@ use std::path::Path;
 /// Longest chain of files that derive from one another.
 pub(crate) const MOST_BASES: usize = 8;
 
-/// Finds the text of a NIC: from its name and the folder in which paths begin to the name and the text of its file.
+/// Finds the text of a NIC. Gets its name and the folder at which relative paths start. Returns the name and the text
+/// of its file.
 pub(crate) type Find<'a> = &'a dyn Fn(&str, &Path) -> Result<(String, String), NicError>;
 
 /// The file of a NIC. Its text contains all values, including those of its `base`.
