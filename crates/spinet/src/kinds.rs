@@ -248,7 +248,7 @@ fn refuse(is_empty: bool, kind: &Kind, what: &'static str) -> Result<(), RunErro
     if is_empty { Ok(()) } else { Err(RunError::new(NoPolicies { does: kind.does, what })) }
 }
 
-/// An error: this kind of card does not take such policies.
+/// The error of a user's policies on a kind of card that does not support them.
 #[derive(Debug, thiserror::Error)]
 #[error("policies: a card that {does} has none {what}")]
 struct NoPolicies {

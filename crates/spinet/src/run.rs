@@ -17,10 +17,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The latest simulated time: 64 bits of femtoseconds reach little further.
+/// The latest simulated time. A 64-bit number of femtoseconds ends a little later.
 pub const HORIZON: Time = Time::from_ns(18_400_000_000_000);
 
-/// The first slice of simulated time, and the shortest.
+/// Length of the first slice of simulated time, and of the shortest slice.
 const FIRST_SLICE: Time = Time::from_ns(10_000);
 const SHORTEST_SLICE: Time = Time::from_ns(1_000);
 
@@ -56,12 +56,12 @@ pub enum Ended {
     NotReady,
     /// A core stopped by itself.
     Trouble(String),
-    /// Everything sleeps though packets are still to come.
+    /// All parts of the card sleep, although packets are still to come.
     Quiet,
 }
 
 impl Ended {
-    /// The word for it in summaries; `running` while the run has not ended.
+    /// The word for the end in summaries; `running` while the run has not ended.
     pub fn reason(ended: Option<&Ended>) -> &'static str {
         match ended {
             None => "running",
@@ -170,7 +170,7 @@ impl fmt::Display for Port {
 pub struct Departure {
     /// When its last byte left.
     pub at: Time,
-    /// Where.
+    /// Port at which it left.
     pub port: Port,
     /// The frame without FCS.
     pub frame: Box<[u8]>,
@@ -229,7 +229,7 @@ pub struct Rows {
     pub columns: Vec<(&'static str, Vec<u8>)>,
 }
 
-/// A simulation that a run takes forward in time. It lives on one thread.
+/// A simulation that a run advances. It lives on one thread.
 pub trait Simulated {
     /// Simulates up to `until`, `until` included, or to an earlier time at which the run ends. A card that looks for its end at fixed
     /// times may stop at the first of these after `until`; with [`Wanted::lines`], no card goes beyond `until`. The times of the calls
@@ -257,12 +257,12 @@ pub trait Simulated {
     /// Every counter of every part.
     fn counters(&self) -> BTreeMap<String, u64>;
 
-    /// Hands on captures that others read during the run.
+    /// Writes buffered data of captures that other programs read during the run.
     fn flush(&mut self) -> Result<(), RunError> {
         Ok(())
     }
 
-    /// When [`Simulated::observe`] wants to be called next, if a record of the run needs that.
+    /// The next time at which [`Simulated::observe`] must be called, if a record of the run needs it.
     fn observe_at(&self) -> Option<Time> {
         None
     }
@@ -292,8 +292,8 @@ pub trait Card: Simulated {
     /// The ports at which it takes frames from a caller.
     fn ports(&self) -> Vec<Port>;
 
-    /// Lets a frame arrive at a port, at the first clock edge from `at` on; at a line with a rate, when the line has carried it. The card
-    /// keeps the order of calls among frames of the same time.
+    /// Lets a frame arrive at a port, at the first clock edge from `at` on. A line with a rate delays it by the time
+    /// that the line needs for the frame. Frames of the same time arrive in the order of the calls.
     fn inject(&mut self, port: Port, at: Time, frame: Box<[u8]>) -> Result<(), InjectError>;
 
     /// Frames that left since the last call, in order of time; none without [`Wanted::lines`].
@@ -324,8 +324,8 @@ pub trait Card: Simulated {
         Vec::new()
     }
 
-    /// The packets that come next, before the first of them is injected. The last of a flow ends a message that lasts as long as its
-    /// flow.
+    /// Announces the packets that come next, before the first of them is injected. A message that lasts as long as its
+    /// flow ends with the last packet of the flow among these.
     fn expect(&mut self, _packets: &[Box<[u8]>]) {}
 
     /// Positions of cores that are busy with packets.
@@ -333,8 +333,8 @@ pub trait Card: Simulated {
         Vec::new()
     }
 
-    /// Reads memory of the card as a debugger does: no time passes. `core` names the core whose memory it is, for cards whose cores
-    /// have memories of their own. Returns false if there is no such memory.
+    /// Reads memory of the card as a debugger does: no time passes. If cores have memories of their own, `core` names
+    /// the core. Returns false if there is no such memory.
     fn read_memory(&self, _core: &str, _addr: u32, _data: &mut [u8]) -> bool {
         false
     }
@@ -354,7 +354,7 @@ pub trait Card: Simulated {
         None
     }
 
-    /// Where the cycles of its cores went, if they are counted ([`Wanted::profile`]).
+    /// The cycles of its cores by cause, if they are counted ([`Wanted::profile`]).
     fn profile(&self) -> Option<Profile> {
         None
     }

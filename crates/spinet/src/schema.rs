@@ -1,7 +1,7 @@
 //! JSON schemas of cards' and experiments' files, for editors, and for pages generated from the types.
 //!
-//! Types and texts are those of the Rust types. The allowed numbers come from [`PspinParams::validate`], the only place
-//! that knows: a parameter is set to an absurd value, and the error contains the allowed ones.
+//! Types and texts come from the Rust types. The allowed numbers come from [`PspinParams::validate`], because only this
+//! function knows them: a parameter is set to an absurd value, and the error contains the allowed values.
 
 use crate::nics;
 use pspin::PspinParams;
@@ -47,7 +47,7 @@ pub fn chain_cards() -> Value {
     without_links(&schema_for!(panic::model::NicModel).to_value())
 }
 
-/// The texts of items link to each other, which means nothing outside the code.
+/// Removes links between items from the texts, because they mean nothing outside the code.
 pub(crate) fn without_links(schema: &Value) -> Value {
     let text = schema.to_string().replace("[`", "`").replace("`]", "`");
     serde_json::from_str(&text).expect("it was JSON and still is")
@@ -79,7 +79,8 @@ fn allowed(base: &Value, key: &str) -> Option<String> {
     })
 }
 
-/// Valid parameters of which one is halved or doubled, each with the key of that one.
+/// Variants of the parameters in which one parameter is halved or doubled, if they are valid. Each has the key of this
+/// parameter.
 fn changed<'a>(base: &Value, keys: &'a [String]) -> Vec<(&'a str, Value)> {
     let halved_and_doubled = |key: &'a String| {
         let value = base.pointer(&format!("/{}", key.replace('.', "/"))).and_then(Value::as_u64).unwrap_or(0);
@@ -100,7 +101,7 @@ fn bounds(allowed: &str) -> Option<(u64, u64)> {
     Some((least.parse().ok()?, most.parse().ok()?))
 }
 
-/// The schema of the parameter at a path; tables are by name under `$defs`.
+/// The schema of the parameter at a path. The schemas of tables are under `$defs`, by name.
 fn property<'a>(schema: &'a mut Value, key: &str) -> &'a mut Map<String, Value> {
     let mut at = String::new();
     let mut parts = key.split('.').peekable();

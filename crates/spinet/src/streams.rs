@@ -75,7 +75,7 @@ enum Sent {
 /// Injected packets with their times.
 struct Made {
     packets: VecDeque<(Time, Box<[u8]>)>,
-    /// The packet that was taken last, and the number of the next one.
+    /// The packet that was taken last, and the number of packets taken so far.
     current: Box<[u8]>,
     n_taken: u64,
 }
@@ -113,7 +113,7 @@ pub struct Coming {
 /// Packets in the order of their arrival.
 pub struct Stream {
     packets: Box<FaultySource<Sent>>,
-    /// When its time begins; `None` is when the NIC is ready.
+    /// Cycle at which its time begins; `None` for the cycle in which the NIC is ready.
     start: Option<Cycle>,
     /// Packets that may still come.
     left: u64,
@@ -124,7 +124,8 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The first `count` packets of a source, from `start` on, after the network's faults, which are drawn from a seed.
+    /// The first `count` packets of a source, from `start` on, after the network's faults. A seed determines the
+    /// faults.
     pub fn open(
         traffic: &Traffic,
         pacing: Pacing,
@@ -179,7 +180,8 @@ impl Stream {
         Stream { packets, start, left: u64::MAX, coming: None, file_read, file_len: 0 }
     }
 
-    /// When the next packet arrives, `None` at the end. `ready` is when the NIC takes its first.
+    /// The cycle in which the next packet arrives; `None` at the end. `ready` is the first cycle in which the NIC takes
+    /// packets.
     pub fn arrival(&mut self, clock: Clock, ready: Cycle) -> Result<Option<Cycle>, SourceError> {
         if self.coming.is_none() {
             self.coming = self.read()?;
@@ -194,7 +196,7 @@ impl Stream {
         self.coming.take()
     }
 
-    /// The packet after that.
+    /// Reads the next packet, which follows the one that [`Stream::arrival`] has reported.
     pub fn read(&mut self) -> Result<Option<Coming>, SourceError> {
         if self.left == 0 {
             return Ok(None);
@@ -206,7 +208,7 @@ impl Stream {
         Ok(next)
     }
 
-    /// No packet comes any more.
+    /// Ends the stream: no more packets come.
     pub fn cut(&mut self) {
         (self.left, self.coming) = (0, None);
     }

@@ -38,7 +38,7 @@ impl fmt::Display for KeyPosition {
     }
 }
 
-/// How a text is written.
+/// The format of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// TOML.
@@ -51,11 +51,11 @@ pub enum Format {
 pub const MOST_BYTES: u64 = 1 << 20;
 /// The same for JSON.
 const MOST_JSON_BYTES: u64 = 64 << 20;
-/// Parts that a dotted key may have.
+/// Maximum number of parts of a dotted key.
 const MOST_PARTS: usize = 64;
 
-/// Refuses a text that is too long, or a TOML text with a key of too many parts: each part is a table within a table, and reading
-/// thousands takes minutes.
+/// Returns an error if a text is too long, or if a TOML key has too many parts. Each part is a table within a table,
+/// and reading thousands of these takes minutes.
 pub fn check_limits(text: &str, file: &str, format: Format) -> Result<(), TextFileError> {
     let most = if format == Format::Toml { MOST_BYTES } else { MOST_JSON_BYTES };
     if text.len() as u64 > most {
@@ -91,7 +91,8 @@ fn long_key(text: &str) -> Option<usize> {
     None
 }
 
-/// The position behind the text that begins at `at` with this quote. A text without an end extends to the end of its line or of the file.
+/// The position after the text that begins at `at` with this quote. A text without an end extends to the end of its
+/// line or of the file.
 fn end_of_text(bytes: &[u8], at: usize, quote: u8) -> usize {
     let is_long = bytes[at..].starts_with(&[quote; 3]);
     let mark: &[u8] = if is_long { &[quote; 3] } else { &[quote] };

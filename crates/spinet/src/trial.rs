@@ -78,10 +78,12 @@ pub enum TrialError {
 
 /// The card is simulated in such steps while it has something to do.
 const STEP: Time = Time::from_ns(1_000);
-/// A card that does nothing for this long has finished its packets. It is longer than any access to the host takes.
+/// A card that does nothing for this time has finished its packets. This time is longer than any access to the host
+/// takes.
 const SETTLE_TIME: Time = Time::from_ns(10_000);
 
-/// Simulates until all packets are finished and nothing happens any more. Returns false if that is not so at `end`.
+/// Simulates until all packets are finished and nothing happens any more. Returns false if the card ends, or simulated
+/// time reaches `end`, before that.
 ///
 /// Cores that poll never stop: such a card has finished when [`SETTLE_TIME`] has passed since its last packet was finished.
 fn settle(card: &mut dyn Card, n_packets: u64, end: Time) -> Result<bool, RunError> {
@@ -117,7 +119,7 @@ pub fn offer(card: &mut dyn Card, port: Port, frame: Box<[u8]>, within: Time) ->
     if inside > 0 {
         return Err(TrialError::Busy { inside, came: before.packets_in });
     }
-    // Results after the end of the packet before, of a program that continued.
+    // Discards results that a program produced after the previous packet was finished.
     card.take_departures();
     card.take_host_writes();
     card.take_outcomes();

@@ -47,14 +47,14 @@ pub struct Offer {
     pub headers: [u16; 2],
 }
 
-/// The state of a unit.
+/// Settings of a unit.
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// Its parameters.
     pub params: RiscvParams,
     /// Its clock.
     pub clock_mhz: u32,
-    /// Packets that it may have at most.
+    /// Maximum number of packets in the unit.
     pub credits: u32,
     /// Cycles after which the run ends, if the unit is still not done.
     pub most_cycles: u64,
@@ -121,7 +121,7 @@ pub fn params(text: &str) -> Result<RiscvParams, UnitError> {
 }
 
 const FLIT_BYTES: usize = 64;
-/// The packet buffer's cells hold as much. Source: RTL.
+/// Maximum size of a packet, in bytes: that of a cell of the packet buffer. Source: RTL.
 const LONGEST: usize = 1536;
 
 /// Runs a program on packets.

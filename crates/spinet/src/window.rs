@@ -3,12 +3,12 @@
 use crate::experiment::Span;
 use kernel::Time;
 
-/// A window of simulated time. Without an end, it reaches as far as the run.
+/// A window of simulated time. Without an end, it extends to the end of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     /// Its beginning.
     pub from: Option<Span>,
-    /// The first time behind it.
+    /// The first time after it.
     pub to: Option<Span>,
 }
 
@@ -40,7 +40,7 @@ impl Window {
         }
     }
 
-    /// Its beginning and the first time behind it.
+    /// Its beginning and the first time after it.
     pub fn times(&self) -> (Time, Time) {
         (self.from.map_or(Time::ZERO, Span::time), self.to.map_or(Time::from_fs(u64::MAX), Span::time))
     }

@@ -1,4 +1,4 @@
-//! Cards that are wired from modules by data: by name, or by the path of their file.
+//! Cards that a file wires from modules. They are found by name, or by the path of the file.
 
 mod card;
 mod debug;
@@ -93,7 +93,7 @@ fn is_wired_within(nic: &str, base_dir: &Path, bases: usize) -> bool {
     }
 }
 
-/// The card called `nic`, checked, with `settings` over it.
+/// The card called `nic` after `settings`. The result is checked.
 pub fn design(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<Design, CardError> {
     let (file, text) = text_of(nic, base_dir)?;
     design_of(&file, &text, settings, base_dir)
@@ -120,7 +120,8 @@ pub fn firmware_of(design: &Design) -> Option<&'static str> {
     spinach::hosts::kinds(design).first().map(|kind| kind.firmware)
 }
 
-/// All modules that a card may name, or the one called so: about, ports, parameters as a JSON schema, an example.
+/// All modules that a card may name, or the module called `name`: description, ports, parameters as a JSON schema, an
+/// example.
 pub fn modules(name: Option<&str>) -> Result<Value, CardError> {
     let catalog = catalog();
     let found: Vec<Value> =

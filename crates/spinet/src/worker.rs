@@ -27,13 +27,13 @@ pub enum WorkerGone {
     },
 }
 
-/// Why it cannot begin.
+/// The reason why a worker cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError<E> {
     /// The error of the run.
     #[error("{0}")]
     Run(Box<E>),
-    /// A bug of ours.
+    /// The thread did not start, or it panicked.
     #[error(transparent)]
     Gone(#[from] WorkerGone),
 }
@@ -48,7 +48,7 @@ pub struct Worker<T> {
 const STACK_BYTES: usize = 16 << 20;
 
 impl<T: 'static> Worker<T> {
-    /// Builds it on a new thread.
+    /// Builds the object on a new thread.
     pub fn start<E: Send + 'static>(
         build: impl FnOnce() -> Result<T, E> + Send + 'static,
     ) -> Result<Self, StartError<E>> {
@@ -56,7 +56,7 @@ impl<T: 'static> Worker<T> {
         let (reply, replies) = channel();
         let body = move || match build() {
             Ok(thing) => {
-                // If the starter has ended, nothing receives this; then the inbox is closed too.
+                // If the caller has ended, nothing receives this. Then the inbox is closed, too.
                 let _ = reply.send(Ok(()));
                 serve(thing, &inbox);
             }
@@ -72,7 +72,7 @@ impl<T: 'static> Worker<T> {
         }
     }
 
-    /// Runs a function on it and waits for the result.
+    /// Runs a function on the object and waits for the result.
     pub fn call<R: Send + 'static>(&self, what: impl FnOnce(&mut T) -> R + Send + 'static) -> Result<R, WorkerGone> {
         let (reply, replies) = channel();
         let job: Job<T> = Box::new(move |thing| drop(reply.send(what(thing))));

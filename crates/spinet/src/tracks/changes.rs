@@ -1,4 +1,4 @@
-//! Changes of signals in files of their own, until the file of waveforms can be written.
+//! Keeps changes of signals in files of their own until the file of waveforms can be written.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -28,11 +28,11 @@ const READ: u64 = 1 << 16;
 /// The changes of signals in a file, read back.
 pub(super) struct Changes {
     file: PathBuf,
-    /// Bytes of the file that were read, and those of them that were not used.
+    /// Number of bytes of the file that were read, and those bytes of them that were not used yet.
     read: u64,
     bytes: VecDeque<u8>,
     at: u64,
-    /// Numbers of its first signal and of its first text in the joined file.
+    /// Numbers in the joined file of its first signal and of its first text.
     first_signal: usize,
     first_text: u64,
 }
@@ -84,7 +84,7 @@ impl Changes {
 /// A change by its time, the position of its file, its signal and its value, in the order in which changes are merged.
 type Next = Reverse<(u64, usize, usize, Option<u64>)>;
 
-/// The changes of several files in order of time; those of one time in the order of the files.
+/// The changes of several files in order of time. Changes at the same time are in the order of the files.
 pub(super) struct Merged {
     files: Vec<Changes>,
     next: BinaryHeap<Next>,

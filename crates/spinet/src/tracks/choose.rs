@@ -1,20 +1,20 @@
-//! Which packets of a run are drawn, and when.
+//! The choice of the packets of a run that are drawn, and of the time.
 
 use crate::window::{Window, WindowError};
 use diagnostics::near::suggestion;
 use std::collections::{BTreeSet, VecDeque};
 use wire::expr::{ExprError, Matcher};
 
-/// Which packets are drawn. Without restrictions, all are.
+/// Restrictions of the packets that are drawn. Without restrictions, all packets are drawn.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Only {
     /// The time that is drawn.
     pub time: Window,
-    /// Packets as they arrive.
+    /// Expression that packets must match when they arrive; `None` for all packets.
     pub matches: Option<Matcher>,
-    /// First and last numbers of packets; empty is all.
+    /// Ranges of packet numbers, first and last; empty for all.
     pub packets: Vec<(u64, u64)>,
-    /// First and last numbers of messages; empty is all.
+    /// Ranges of message numbers, first and last; empty for all.
     pub messages: Vec<(u64, u64)>,
     /// Draws only packets whose number is a multiple of this; 0 draws all.
     pub every: u64,
@@ -23,7 +23,7 @@ pub struct Only {
 /// Names of the restrictions.
 const KEYS: [&str; 5] = ["time", "match", "packets", "messages", "every"];
 
-/// A restriction that cannot be understood.
+/// An invalid restriction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum OnlyError {
@@ -72,7 +72,7 @@ impl Only {
         Ok(only)
     }
 
-    /// Returns true if a packet is drawn, as far as its numbers decide.
+    /// Returns true if the numbers of a packet do not exclude it from the drawing.
     fn takes(&self, packet: u64, message: Option<u64>) -> bool {
         let is_in = |ranges: &[(u64, u64)], number: u64| {
             ranges.is_empty() || ranges.iter().any(|&(first, last)| (first..=last).contains(&number))
@@ -101,7 +101,7 @@ fn numbers(key: &'static str, text: &str) -> Result<Vec<(u64, u64)>, OnlyError> 
 #[derive(Default)]
 pub struct Chooser {
     only: Only,
-    /// True for packets that match, from the first one that is remembered.
+    /// For each packet from number `first` on: true if it matches.
     matches: VecDeque<bool>,
     first: u64,
 }
@@ -112,7 +112,7 @@ impl Chooser {
         Chooser { only, ..Chooser::default() }
     }
 
-    /// Returns true if the bytes of packets decide.
+    /// Returns true if the bytes of packets decide which packets are drawn.
     pub fn needs_bytes(&self) -> bool {
         self.only.matches.is_some()
     }

@@ -99,12 +99,13 @@ mod kind {
     pub const BEGIN_INNER: u64 = 5;
 }
 
-/// How many numbers an item has, by kind. The first one is that of [`key`]. An end of a slice has one more: track and entry. A beginning
-/// also has the name with its flags, blocker and duration. A counter that is set has its number and its value; one that is raised has
-/// both in one number, see [`COUNTER_BITS`].
+/// Number of words of an item, by kind. The first word is that of [`key`]. The end of a slice has a second word: track
+/// and entry. The beginning of a slice has three more: the name with its flags, the blocker and the duration. The
+/// setting of a counter has the number of the counter and the value. The raise of a counter has both in one word, see
+/// [`COUNTER_BITS`].
 const LENGTHS: [usize; KINDS] = [2, 2, 2, 3, 5, 5, 1, 1];
-/// Lowest bits of the number that raises a counter: they name the counter, one of those that each run has. The other bits are
-/// the amount.
+/// Number of lowest bits of the word that raises a counter. They name the counter, which is one that each run has. The
+/// other bits are the amount.
 const COUNTER_BITS: u32 = 8;
 
 /// The first number of an item.
@@ -118,10 +119,10 @@ fn rise(at: u64, counter: usize, by: i64) -> [u64; 2] {
     [key(at, kind::ADD), (by << COUNTER_BITS) as u64 | counter as u64]
 }
 
-/// The entry of a hidden packet. The number of a track and an entry has the entry in its upper bits.
+/// The entry of a hidden packet. A word with track and entry has the entry in its upper bits.
 const HIDDEN: u64 = u32::MAX as u64;
 const ENTRY_BIT: u32 = 32;
-/// Above the name of a slice: whether it is the last of its packet, and its stage.
+/// Bits above the name of a slice: a flag for the last slice of its packet, and the stage.
 const IS_LAST: u64 = 1 << 32;
 const STAGE_BIT: u32 = 40;
 
@@ -129,7 +130,7 @@ const STAGE_BIT: u32 = 40;
 pub(super) struct Drawing {
     file: String,
     scenery: Scenery,
-    /// The drawn window: its beginning and the first time behind it, in ps.
+    /// The drawn window: its beginning and the first time after it, in ps.
     window: (u64, u64),
     of_step: OfSteps,
     numbers: BTreeMap<Track, u32>,
@@ -139,7 +140,7 @@ pub(super) struct Drawing {
     stage: Stage,
 }
 
-/// A packet of which slices wait or have begun. Its slices follow each other, so it has one lane at a time.
+/// A packet with slices that wait or have begun. Its slices follow each other, so it has one lane at a time.
 struct Drawn {
     packet: u64,
     about: About,
@@ -416,7 +417,7 @@ impl Stage {
         }
     }
 
-    /// A packet has this number of slices, which come later.
+    /// Sets the number of slices of a packet. The slices come later.
     fn opened(&mut self, entry: u64, slices: u32) {
         self.drawn[entry as usize].open = slices;
         if slices == 0 {

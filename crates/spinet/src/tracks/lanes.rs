@@ -1,8 +1,8 @@
-//! Where a slice is drawn: the track of its step, and its lane on the track.
+//! The place at which a slice is drawn: the track of its step, and its lane on the track.
 
 use crate::paths::Step;
 
-/// Lanes of a track, as bits: those that are free.
+/// Lanes of a track, as bits: 1 for a free lane.
 #[derive(Default)]
 pub(super) struct Lanes {
     free: Vec<u64>,

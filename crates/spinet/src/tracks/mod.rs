@@ -113,7 +113,7 @@ kernel::words! {
     }
 }
 
-/// Where slices are drawn. Packets that are there at the same time have lanes of it.
+/// A track, on which slices are drawn. Packets that are on it at the same time have different lanes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Track {
     /// Its kind.
@@ -130,11 +130,12 @@ pub struct Scenery {
     pub stages: &'static [&'static str],
     /// Its causes.
     pub causes: &'static [Cause],
-    /// The track of a step: of its place and cause.
+    /// Returns the track of a step, from its place and cause.
     pub track: Box<dyn Fn(&Step) -> Track + Send>,
-    /// Names of what cores run, by group of packets and stage. Steps on a core get a slice of this name around them.
+    /// Names of the handlers or programs on cores, by group of packets and stage. Steps on a core get a slice of this
+    /// name around them.
     pub runs: Vec<Vec<String>>,
-    /// Packets have messages.
+    /// True if packets have messages.
     pub has_messages: bool,
     /// Name of the memory that holds packets, for its counter.
     pub memory: &'static str,
@@ -151,9 +152,9 @@ pub struct Subject {
     pub message: Option<u64>,
     /// Bytes that came in.
     pub bytes: u64,
-    /// When it was in the memory for packets.
+    /// Cycles of its begin and end in the memory for packets.
     pub held: Option<(Cycle, Cycle)>,
-    /// When bytes of it left the card, and their number.
+    /// Cycle in which bytes of it left the card, and number of these bytes.
     pub left: Option<(Cycle, u64)>,
 }
 
@@ -171,7 +172,7 @@ enum Note {
     Over,
 }
 
-/// Records for the thread. It gives batches back, so that their memory is used again.
+/// Records for the thread that draws. The thread returns batches, so that their memory is reused.
 #[derive(Default)]
 struct Batch {
     notes: Vec<Note>,
@@ -208,7 +209,7 @@ impl Tracks {
                 notes.drain(..).try_for_each(|note| drawing.note(note, &steps, &loads))?;
                 steps.clear();
                 loads.clear();
-                // At the end no other batch is needed.
+                // After the end of the run, no other batch is needed.
                 let _ = back.send(Batch { notes, steps, loads });
             }
             Ok(())
@@ -227,7 +228,7 @@ impl Tracks {
         })
     }
 
-    /// Returns true if the bytes of packets decide which are drawn.
+    /// Returns true if the bytes of packets decide which packets are drawn.
     pub fn needs_bytes(&self) -> bool {
         self.chooser.needs_bytes()
     }
@@ -263,12 +264,12 @@ impl Tracks {
         self.hand_over(BATCH)
     }
 
-    /// When [`Tracks::sample`] wants to be called next.
+    /// The next time at which [`Tracks::sample`] must be called.
     pub fn sample_at(&self) -> Time {
         self.sampled.map_or(Time::ZERO, |last| Time::from_ps(last.ps() + PERIOD_PS))
     }
 
-    /// No packet that is added later begins before this time; none has a number below `first`.
+    /// Promises that packets that are added later do not begin before this time, and have no number below `first`.
     pub fn settle(&mut self, until: Time, first: u64) -> Result<(), TracksError> {
         self.chooser.forget_before(first);
         self.settled = until;

@@ -20,7 +20,7 @@ pub struct NetworkTracks {
     /// The files of the timeline and of the waveforms.
     timeline: Option<PathBuf>,
     waves: Option<PathBuf>,
-    /// The drawn time in ps: its beginning, and the first time behind it.
+    /// The drawn time in ps: its beginning, and the first time after it.
     window: (u64, u64),
     n_nodes: u64,
     names: Vec<String>,

@@ -25,13 +25,14 @@ const WORD: u64 = u64::BITS as u64;
 const SHORTEST: u32 = 10;
 /// Words of a chunk of a bucket. With its header it has 256 bytes.
 const CHUNK: usize = 31;
-/// Bits of the place of an item that are its position in the chunk; the others are the number of the chunk.
+/// Number of lowest bits of an item's place that contain its position in the chunk. The other bits are the chunk's
+/// number.
 const IN_CHUNK: u32 = 5;
 /// No chunk.
 const NONE: u32 = u32::MAX;
 /// Number of words after which items are taken.
 const BATCH: usize = 1 << 15;
-/// Most words that wait in memory: 32 MiB.
+/// Maximum number of words that wait in memory: 32 MiB.
 const MOST: usize = 1 << 22;
 /// Words of a run that are read at once.
 const READ: u64 = 1 << 13;
@@ -121,7 +122,7 @@ impl Chunks {
         }
     }
 
-    /// The item at this place, and what follows it.
+    /// The item at this place, and the words after it.
     #[inline(always)]
     fn at(&self, place: u32) -> &[u64] {
         &self.all[(place >> IN_CHUNK) as usize].words[(place & ((1 << IN_CHUNK) - 1)) as usize..]
@@ -161,7 +162,7 @@ pub struct Ordered {
     order: Vec<u32>,
     /// Items that are being sorted by time, see [`entry`]. Kept to reuse its memory.
     entries: Vec<u128>,
-    /// Where items go that are too many.
+    /// Path of the file for items that do not fit in memory.
     path: PathBuf,
     file: Option<File>,
     /// Words in the file.
@@ -174,7 +175,7 @@ pub struct Ordered {
 const IN_FILE: u32 = 1 << 31;
 
 impl Ordered {
-    /// Nothing yet. The file is made if it is needed, and removed when it is not.
+    /// No items yet. The file is created when it is needed, and removed when it is no longer needed.
     pub fn new(path: PathBuf, lengths: [usize; KINDS]) -> Ordered {
         Ordered {
             lengths,
@@ -240,7 +241,7 @@ impl Ordered {
         (at >> self.shift).max(self.first)
     }
 
-    /// Empties a bucket. Returns what it had.
+    /// Empties a bucket. Returns its contents.
     fn take(&mut self, number: u64) -> Bucket {
         self.occupied[(number % BUCKETS / WORD) as usize] &= !(1 << (number % WORD));
         std::mem::replace(&mut self.buckets[(number % BUCKETS) as usize], Bucket::EMPTY)
@@ -325,7 +326,7 @@ impl Ordered {
         });
     }
 
-    /// The time behind a bucket.
+    /// The first time after a bucket.
     fn end_of(&self, number: u64) -> u64 {
         (number + 1) << self.shift
     }
@@ -468,7 +469,8 @@ mod tests {
         }
     }
 
-    /// Adds 1000 items up to a time of `longest`, in batches of 25, of which all up to the time `settled` are given. Returns what came.
+    /// Adds 1000 items with times up to `longest`, in batches of 25. After each batch, takes the items up to the time
+    /// `settled`. Returns all items that were taken.
     fn all(ordered: &mut Ordered, longest: u64, settled: impl Fn(u64) -> u64) -> Vec<Vec<u64>> {
         // A fixed permutation of the keys: 379 is coprime to 1000. Every tenth key repeats the one before.
         let key = |i: u64| (i - u64::from(i % 10 == 9)) * 379 % 1000 * (longest << KIND_BITS) / 1000;

@@ -71,7 +71,7 @@ mod event {
 /// Names of annotations, in the order of their numbers.
 const ANNOTATIONS: [&str; 4] = ["packet", "message", "waits for packet", "takes ps"];
 
-/// A message in the making.
+/// A message that is being written.
 #[derive(Default)]
 struct Message(Vec<u8>);
 
@@ -102,11 +102,11 @@ impl Message {
     }
 }
 
-/// Number of buffered bytes at which they are written to the file.
+/// Number of buffered bytes from which on the buffer is written to the file.
 const WRITE: usize = 1 << 16;
-/// Bytes that an event does not exceed.
+/// Maximum size of an event, in bytes.
 const MOST_EVENT: usize = 256;
-/// Room for an event, and for bytes behind it that do not count.
+/// Room for an event and for unused bytes after it, in bytes.
 const ROOM: usize = MOST_EVENT + 32;
 
 /// The first byte of a field with a number, with 8 bytes, or with a length. Larger numbers of fields take two bytes.
@@ -141,7 +141,7 @@ impl<const N: usize> Default for Prefix<N> {
 }
 
 impl Prefix {
-    /// Numbers with their fields.
+    /// A prefix of numbers, each with its field.
     fn of<const N: usize>(numbers: [(u32, u64); N]) -> Prefix {
         let mut prefix = Prefix::default();
         for (field, number) in numbers {
@@ -193,15 +193,15 @@ pub(super) fn about(packet: u64, message: Option<u64>) -> About {
 const ANNOTATION_TAGS: [u8; 3] =
     [tag(event::ANNOTATION, LENGTH), tag(event::ANNOTATION_NAME, VARINT), tag(event::ANNOTATION_UINT, VARINT)];
 
-/// An event in the making, in place. Several bytes are written at once, of which the last ones do not count. The length is a small
-/// number, so that the compiler knows that all fits and leaves out checks.
+/// An event that is written in place. Several bytes are written at once, and the last ones may be unused. The length
+/// has a small type, so that the compiler knows that everything fits and omits checks.
 struct Event<'a> {
     bytes: &'a mut [u8; ROOM],
     len: u8,
 }
 
 impl Event<'_> {
-    /// Writes bytes of which `n` count.
+    /// Writes bytes. Only the first `n` of them are used.
     #[inline(always)]
     fn put<const N: usize>(&mut self, bytes: [u8; N], n: usize) {
         const { assert!(N <= ROOM - MOST_EVENT, "there is room behind the longest event") };
@@ -269,11 +269,11 @@ struct Buffer {
     len: usize,
 }
 
-/// A trace in the making.
+/// A trace that is being written.
 pub struct Perfetto {
     file: File,
     out: Buffer,
-    /// The time of the last event in ns, and what events of this time begin with.
+    /// The time of the last event in ns, and the first bytes of events at this time.
     moment: (u64, Prefix),
     /// Number of the sequence of packets. Each piece of a trace has its own, because interned names belong to a sequence.
     sequence: u64,
@@ -285,11 +285,11 @@ pub struct Perfetto {
     /// The first bytes of events, by track and lane, and by counter. They are empty for those that were not used yet.
     lanes: Vec<Vec<Prefix>>,
     counters: Vec<Prefix>,
-    /// A packet in the making, and in it a descriptor. Kept to reuse their memory.
+    /// A packet that is being written, and a descriptor in it. Kept to reuse their memory.
     scratch: [Message; 2],
 }
 
-/// Number of identities of tracks and flows that each piece of a trace has for itself.
+/// Number of identities of tracks and flows that are reserved for each piece of a trace.
 pub const IDS: u64 = 1 << 40;
 
 /// The first identity of the piece of a node, or of a whole trace.

@@ -151,7 +151,7 @@ struct OfTrack {
 /// A file of waveforms while it is written.
 pub(super) struct Waves {
     file: PathBuf,
-    /// Name of the node of which this is a piece.
+    /// Name of the node, if this is the piece of a node.
     node: Option<String>,
     /// The separate file for changes, which is removed at the end unless this is a piece.
     changes: PathBuf,

@@ -38,7 +38,7 @@ use std::time::Duration;
 const LOOK: Time = Time::from_ns(2_000);
 /// A run continues for this time after all its frames are through, because a frame may come out twice.
 const GRACE: Time = Time::from_ns(200_000);
-/// A run that still misses frames continues for this time after the last frame that came out.
+/// A run in which frames are still missing continues for this time after the last frame that came out.
 const LONG_GRACE: Time = Time::from_ns(5_000_000);
 /// A run without a limit whose hosts have not started by then is over.
 const LATEST_START: Time = Time::from_ns(400_000_000);
@@ -262,8 +262,8 @@ impl WiredCard {
         self.hosts.iter().all(|host| host.borrow().started().is_some())
     }
 
-    /// A number that grows with every frame that moves. A frame that finds no room in the card does not move; of traffic
-    /// without end, only frames that leave the card do.
+    /// A number that grows with every frame that moves. A frame that finds no room in the card does not count. If the
+    /// traffic is endless, frames that enter the card do not count.
     fn moves(&self) -> u64 {
         let [sent, received] = self.fates();
         if self.is_finite() {
@@ -310,7 +310,7 @@ impl WiredCard {
         self.skips.last().map_or(Time::ZERO, |&(_, sum)| sum)
     }
 
-    /// The simulated time at which the card's clock shows `at`: with the idle time that was skipped before.
+    /// The simulated time at which the card's clock shows `at`. It includes the idle time that was skipped before.
     pub(super) fn simulated(&self, at: Time) -> Time {
         let before = self.skips.partition_point(|&(when, _)| when < at);
         before.checked_sub(1).map_or(at, |last| at + self.skips[last].1)
@@ -321,7 +321,7 @@ impl WiredCard {
         simulated - self.skipped().min(simulated)
     }
 
-    /// When the run ends at the latest, on the card's clock; `begun` is when its hosts had started.
+    /// The latest end of the run, on the card's clock. `begun` is the time at which its hosts had started.
     fn limit(&self, begun: Time) -> Time {
         match self.setup.limit() {
             Some(limit) => self.on_card(limit),
@@ -336,7 +336,7 @@ impl WiredCard {
         self.offered.network.count().is_some() && self.offered.host.count().is_some()
     }
 
-    /// Returns true if all offered frames were given to the card and came out or were dropped, as far as the sides
+    /// Returns true if all offered frames were given to the card, and each came out or was dropped, as far as the sides
     /// know.
     pub(super) fn is_through(&self) -> bool {
         let any = self.offers_frames();
@@ -384,7 +384,7 @@ impl Simulated for WiredCard {
         while self.ended.is_none() && self.now < until {
             let look = Time::from_fs((self.now.fs() / LOOK.fs() + 1) * LOOK.fs());
             let look = self.setup.limit().map_or(look, |limit| look.min(self.on_card(limit)));
-            // A card between lines, for example: frames may be injected for the next cycle.
+            // With lines, the caller may inject frames for the next cycle.
             let next = if self.stops_exactly { look.min(until) } else { look };
             let next = self.next_action().map_or(next, |action| next.min(action));
             let outcome = self.card.system.run_until(next);

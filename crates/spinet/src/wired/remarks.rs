@@ -80,7 +80,7 @@ impl WiredCard {
         self.design.parts.iter().find(is_off).map(|part| format!("{}.promiscuous", part.path))
     }
 
-    /// That there is nothing to do.
+    /// A remark if the card gets no frames.
     fn idle(&self) -> Option<Remark> {
         let common = &self.setup.experiment.common;
         let text = match common.traffic.len() + common.send.len() {
@@ -92,7 +92,7 @@ impl WiredCard {
     }
 }
 
-/// The oddities of a source.
+/// Remarks about unexpected data of a source.
 fn remarks_of_source(whose: &str, report: &FeedReport) -> Vec<Remark> {
     let mut remarks = Vec::new();
     if let Some(stop) = report.capture.as_ref().and_then(|(_, stop)| stop.as_ref()) {

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use wire::eth::Mac;
 use wire::pacing::Pacing;
 
-/// Bytes that an image of firmware may have.
+/// Maximum size of a firmware image, in bytes.
 pub(crate) const MOST_IMAGE_BYTES: u64 = 16 << 20;
 
 /// Largest gap between frames from the network: 8 s of Gigabit Ethernet.
@@ -45,7 +45,7 @@ pub enum Firmware {
 pub struct Setup {
     /// As it was written, with defaults filled in.
     pub experiment: FirmwareExperiment,
-    /// Where paths begin.
+    /// The folder at which relative paths start.
     pub base_dir: PathBuf,
     /// The program of the cores, if it replaces the one in the experiment.
     pub firmware: Option<Firmware>,
@@ -53,11 +53,11 @@ pub struct Setup {
     pub text: Option<SourceText>,
 }
 
-/// Bytes at the beginning of an ELF file.
+/// The first bytes of an ELF file.
 const ELF_MAGIC: &[u8] = b"\x7fELF";
 
 impl Setup {
-    /// Reads an experiment from `text`, which came from `file`; its paths count from `base_dir`.
+    /// Reads an experiment from `text`, which came from `file`. Relative paths in it start at `base_dir`.
     pub fn read(text: &str, file: &str, base_dir: &Path, format: Format) -> Result<Setup, ExperimentError> {
         let mut experiment: FirmwareExperiment = experiment::read(text, file, format)?;
         check(&mut experiment, base_dir)
@@ -76,8 +76,8 @@ impl Setup {
         &self.experiment.common.nic.preset
     }
 
-    /// End of the run in simulated time. Without one, a run ends when all frames are accounted for; one with endless traffic, or
-    /// without any, some time after the card has started.
+    /// End of the run in simulated time. Without it, a run ends when all frames are accounted for. If traffic is
+    /// endless or empty, it ends some time after the card has started.
     pub(super) fn limit(&self) -> Option<Time> {
         self.experiment.common.limit.map(Span::time)
     }
@@ -154,7 +154,7 @@ pub(super) struct Sides {
 }
 
 impl Sides {
-    /// The same as the parts of a card know it.
+    /// The traffic in the form that the parts of a card take.
     pub fn offered(&self) -> Offered {
         let (network, host) = (self.network.traffic.clone(), self.host.traffic.clone());
         Offered { network, host, replies: self.replies, gap_cycles: self.gap_cycles }

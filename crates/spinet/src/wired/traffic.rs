@@ -26,7 +26,7 @@ const FS_PER_S: u64 = 1_000_000_000_000_000;
 /// Highest rate of numbered datagrams, in packets a second.
 const MOST_PPS: u64 = 1_000_000_000;
 
-/// Traffic that cannot be.
+/// Invalid traffic.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum CardTrafficError {
@@ -62,7 +62,7 @@ pub enum CardTrafficError {
     EndlessFaults,
 }
 
-/// Which way frames go.
+/// The direction of frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
     /// From the network to the host.
@@ -100,14 +100,15 @@ pub struct SideTraffic {
     pub too_long: u64,
     /// Bytes of the longest frame, without check sequence.
     pub longest: usize,
-    /// Number of each frame in the capture, if some were left out. Frames of several sources have the numbers of their order in time.
+    /// Number of each frame in the capture, if some were left out. Frames of several sources are numbered in order of
+    /// time.
     pub numbers: Option<Vec<u64>>,
     /// The report of each source.
     pub reports: Vec<FeedReport>,
 }
 
 impl SideTraffic {
-    /// Number in the traffic of frame `id` of those that the card gets.
+    /// The number in the traffic of a frame. `id` is its number among the frames that the card gets.
     pub fn number(&self, id: u64) -> u64 {
         self.numbers.as_ref().map_or(id, |numbers| numbers[id as usize])
     }
@@ -177,7 +178,7 @@ pub fn replies(text: &str, card: Mac) -> Result<Option<Acknowledgements>, CardTr
     Ok(Some(Acknowledgements { every, from, to }))
 }
 
-/// The keys and values behind the colon of a text; refuses repeated keys.
+/// The keys and values after the colon of a text. Repeated keys are an error.
 fn pairs_of<'a>(place: &'static str, text: &str, pairs: &'a str) -> Result<Vec<[&'a str; 2]>, CardTrafficError> {
     let mut found: Vec<[&str; 2]> = Vec::new();
     for pair in pairs.split(',').filter(|pair| !pair.trim().is_empty()) {
@@ -286,7 +287,7 @@ fn is_numbered(pairs: &str) -> bool {
     })
 }
 
-/// The current form of `datagrams:` with these pairs. Its `bytes` were those of the content.
+/// Converts the older form `datagrams:` with these pairs to the current one. Its `bytes` did not include the headers.
 fn now_written(pairs: &[[&str; 2]]) -> String {
     let size =
         |content: &str| content.parse::<u32>().map_or(content.to_owned(), |bytes| (bytes + HEADER_BYTES).to_string());

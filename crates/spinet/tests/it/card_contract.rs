@@ -284,7 +284,7 @@ fn wired_cards_take_frames_from_a_line_and_their_hosts_check_them() {
     }
 }
 
-/// So a frame that arrives within a cycle is taken at the next edge, wherever the window before it ended.
+/// A frame that arrives within a cycle is taken at the next edge, wherever the previous window ended.
 #[test]
 fn cards_between_lines_stop_at_or_before_the_end_of_a_window() {
     let folder = support::folder_with_program("contract_stop");

@@ -1,4 +1,4 @@
-//! One program for all tests of the crate from outside: each would link all of spinet again.
+//! One program for all integration tests of the crate, because each further program would link all of spinet again.
 
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 

@@ -262,8 +262,8 @@ delivery = { timeout_cycles = 5000 }
     assert_eq!(tally, [("payload", summary.packets.done), ("completion", 0)]);
 }
 
-/// Messages of a capture whose packets are `gap_s` seconds apart: timeouts, done, completion handlers that ran,
-/// remarks.
+/// Replays a capture whose packets are `gap_s` seconds apart. Returns how many messages timed out, how many are done,
+/// how many completion handlers ran, and the remarks.
 fn silent(test: &str, gap_s: u64, message: &str, more: &str) -> String {
     let file = support::capture_of(&format!("{test}.pcapng"), &[64; 3], Duration::from_secs(gap_s));
     let experiment = format!(

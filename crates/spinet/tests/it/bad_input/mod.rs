@@ -40,7 +40,7 @@ fn check(experiment: &str, want: Expect) {
     check_as(experiment, Format::Toml, want);
 }
 
-/// The error of an experiment that is good but for these lines at its end.
+/// The error of an experiment that is valid except for these lines at its end.
 fn check_context(lines: &str, want: Expect) {
     check(&format!("program = 'nic.elf'\ntraffic = 'udp'\n[[context]]\n{lines}"), want);
 }

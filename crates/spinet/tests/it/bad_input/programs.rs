@@ -17,7 +17,7 @@ fn check_elf(data: Vec<u8>, want: Expect) {
     want.assert_eq(&error);
 }
 
-/// A good file with other bytes at some place.
+/// A valid file in which the bytes at an offset are replaced.
 fn with(at: usize, bytes: &[u8]) -> Vec<u8> {
     let mut file = support::nic_program();
     file[at..at + bytes.len()].copy_from_slice(bytes);

@@ -21,8 +21,8 @@ enum Act {
 }
 
 /// Forty packets to port 7, one every 50 cycles from cycle 3000 on, from four source ports in turn, and two tenants
-/// that send back their packets. For each packet the tenant that got it, `.` for none and `x` for a drop; then both
-/// tenants' events of messages that did not end normally.
+/// that send back their packets. Returns for each packet the tenant that got it, `.` for none, or `x` for a drop. The
+/// events of both tenants about messages that did not end normally follow.
 fn scene(mode: Mode, slice: u64, acts: &[(u64, Act)]) -> String {
     let mut driver = card();
     driver.set_mode(mode);

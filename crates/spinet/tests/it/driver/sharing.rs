@@ -39,8 +39,8 @@ fn boot(set: &[&str], own: OwnSharing) -> Result<Driver, String> {
 const BY_TENANT: [&str; 3] =
     ["sharing.io_schedule=round_robin", "commands.in_flight_per_unit=1", "scheduler.max_tasks_per_cluster=9"];
 
-/// Forty packets to each of the tenants `a` and `b`, which send them back, where `first` goes first at `part`. The mean
-/// position of `a`'s packets among all sent ones, the number of calls of the policy, and the digest.
+/// The tenants `a` and `b` get forty packets each and send them back. At `part`, the tenant `first` goes first. Returns
+/// the mean position of `a`'s packets among all sent packets, the number of calls of the policy, and the digest.
 fn run(part: &str, first: &'static str) -> (f64, u32, String) {
     let (names, calls) = (TenantNames::default(), Rc::new(Cell::new(0)));
     let policy = First { name: first, names: names.clone(), calls: calls.clone() };

@@ -152,7 +152,7 @@ fn a_card_without_that_side_says_so() {
         sideless("udp:payload=numbered", "udp:payload=numbered"),
         expect!["T/sideless.toml: there is no host on this card, so nothing can come of `udp:payload=numbered`"],
     );
-    // A card without a host runs all the same.
+    // A card without a host runs, too.
     let run = finish(sideless("udp:payload=numbered,count=5", ""), Mode::Normal, 60_000);
     assert_eq!(run.card.summarize(Duration::ZERO).sent.frames, 5);
 }

@@ -469,7 +469,7 @@ proptest! {
         prop_assert!(["trouble", "limit", "stalled"].contains(&run.card.summarize(Duration::ZERO).ended.reason));
     }
 
-    /// So does the simulator with firmware that has a mistake anywhere.
+    /// The same holds for firmware with a mistake at any place.
     #[test]
     fn damaged_firmware_runs(at in 12usize..11_000, byte in any::<u8>()) {
         let mut bytes = std::fs::read(FIRMWARE).unwrap();
