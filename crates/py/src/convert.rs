@@ -23,7 +23,7 @@ pub fn by_name<'py>(py: Python<'py>, columns: Vec<(&'static str, Vec<u8>)>) -> P
     Ok(dict)
 }
 
-/// How far a run is, by key.
+/// The progress of a run, by key.
 pub fn progress(py: Python<'_>, progress: Progress) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("done", progress.is_done)?;

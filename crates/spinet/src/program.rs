@@ -76,7 +76,7 @@ fn some(names: impl IntoIterator<Item = impl AsRef<str>>) -> String {
 pub struct Loaded {
     /// The contents of its memories.
     pub image: Image,
-    /// Its range in handler memory, so that other data can be placed beside it.
+    /// Its ranges in handler memory, so that other data can be placed outside of them.
     pub in_handler_memory: Vec<(u32, u64)>,
     /// Its code.
     pub code: Region,
@@ -374,7 +374,7 @@ mod tests {
         check("##.#..##...#.", 3, expect!["####..##...#."]);
         check("##.#..##...#.", 2, expect!["########...#."]);
         check("##.#..##...#.", 1, expect!["############."]);
-        // Of equal gaps the first is closed.
+        // If gaps are equal, the first one is closed.
         check("#..#..#", 2, expect!["####..#"]);
         assert_eq!(join(vec![(0, 100), (10, 20), (163, 170), (240, 250), (9, 9)], 9), [(0, 170), (240, 250)]);
     }

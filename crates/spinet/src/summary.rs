@@ -201,7 +201,7 @@ impl<P, S> Summary<P, S> {
     }
 }
 
-/// As in JSON, the keys of the section are beside the common ones.
+/// As in JSON, the keys of the section are on the same level as the common ones.
 impl<P, S> Deref for Summary<P, S> {
     type Target = S;
 
@@ -210,7 +210,7 @@ impl<P, S> Deref for Summary<P, S> {
     }
 }
 
-/// As in JSON, the kind's own counts are beside the common ones.
+/// As in JSON, the kind's own counts are on the same level as the common ones.
 impl<P> Deref for PacketSummary<P> {
     type Target = P;
 
@@ -360,8 +360,8 @@ pub struct ThroughputSummary {
     pub done_packets_per_s: Option<f64>,
 }
 
-/// Rates of a card in steady state: while packets came, without the first quarter of that time. So neither the start nor
-/// the packets that a buffer soaks up count as held.
+/// Rates of a card in steady state: while packets came, without the first quarter of that time. So packets count
+/// neither while buffers fill at the start, nor while they empty at the end.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct SteadySummary {
     /// Begin of the time, since reset.

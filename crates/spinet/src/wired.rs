@@ -58,7 +58,7 @@ pub enum CardError {
     Wiring(#[from] NetlistErrors),
 }
 
-/// Name and text of the card called `nic`: a preset, or a file beside `base_dir`.
+/// Name and text of the card called `nic`: a preset, or a file relative to `base_dir`.
 pub fn text_of(nic: &str, base_dir: &Path) -> Result<(String, String), CardError> {
     if let Some(preset) = PRESETS.iter().find(|preset| preset.name == nic) {
         return Ok((format!("presets/{nic}.toml"), preset.text.into()));

@@ -30,8 +30,9 @@ trace off!
 
 /// Runs the driver. Lines of contexts are compared and left out; lines of handlers, whose order depends on times, are sorted at the end.
 ///
-/// The handlers of context 1 write 8 bytes at 8 times the first byte of a packet, `0x50 | packet`: this byte, the message, and the
-/// stage (1 for header, 2 for payload, 3 for completion). Context 2 replaces a packet by the host's text and sends it.
+/// The first byte of a packet is `0x50 | packet`. The handlers of context 1 write 8 bytes at 8 times this byte: the
+/// byte, the message, and the stage (1 for header, 2 for payload, 3 for completion). Context 2 replaces a packet by the
+/// host's text and sends it.
 fn run(bench: &Bench, arguments: &[&str]) -> String {
     let text = bench.run("generic", arguments, &[]).without_statistics();
     let rest = text.strip_prefix(CONTEXTS).unwrap_or_else(|| panic!("{text}"));

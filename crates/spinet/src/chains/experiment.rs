@@ -18,7 +18,7 @@ pub struct ChainExperiment {
     /// The keys of all experiments.
     #[serde(flatten, skip_deserializing)]
     pub common: Common,
-    /// Keeps the services of the NIC's file beside those below.
+    /// Keeps the services of the NIC's file, in addition to those below.
     #[serde(default = "yes")]
     pub preset_services: bool,
     /// Services; an entry with the name of a service of the NIC's file changes that service.

@@ -13,7 +13,7 @@ kernel::words! {
         Interconnect = "interconnect",
         /// In the scheduler.
         Queueing = "queueing",
-        /// From where a unit refused it until another took it.
+        /// From the refusal by a unit until another unit took it.
         Detours = "detours",
         /// In a unit, before its engine began and after it was done.
         UnitWait = "unit_wait",

@@ -1,7 +1,8 @@
 //! A memory checker for the programs of a card's cores.
 //!
-//! It sees what cores report ([`blocks::debug::Probe`]) and keeps, beside the simulation, which bits of memory and of registers are undefined, the
-//! order of accesses of different cores, and the locks that cores hold. Nothing of it reaches the simulation.
+//! It gets the reports of cores ([`blocks::debug::Probe`]). From these it tracks the undefined bits of memory and of
+//! registers, the order of accesses of different cores, and the locks that cores hold. It does not affect the
+//! simulation.
 //!
 //! [`Memories`] contains the differences between cards.
 

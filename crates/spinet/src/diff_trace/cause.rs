@@ -152,7 +152,7 @@ impl Causes {
             offset if offset < map::CLUSTER_PERIPHERALS => Region::OwnL1,
             offset => match (offset >> 14 & 0x3f, offset >> 10 & 0xf) {
                 (1, 1) => Region::Command,
-                // Registers of commands come behind those of tasks.
+                // The registers of commands follow those of tasks.
                 (1, 4) if offset & 0x80 != 0 => Region::Command,
                 _ => Region::Device,
             },

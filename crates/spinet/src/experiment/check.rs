@@ -287,7 +287,8 @@ impl Checked {
         if found == 0 || found > MAX_CONTEXTS {
             return Err(fail(&["context"], Problem::Number { found, allowed: MAX_CONTEXTS }));
         }
-        // People and servers are silent for longer than cards wait by default. Messages that end with `last` do end.
+        // In captures, people and servers are silent for longer than cards wait by default. So the timeout is longer,
+        // and messages that end with `last` have none if the network is reliable, because their last packet arrives.
         let silence = (SILENCE_S as f64 * nic.clock_mhz.as_f64() * 1e6) as u64;
         let has_own_times = sources
             .iter()

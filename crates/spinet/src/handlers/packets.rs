@@ -21,7 +21,7 @@ pub struct Trap {
     pub value: u32,
     /// The copy of the packet in L1: address and bytes.
     pub packet: (u32, u32),
-    /// When.
+    /// Cycle of the trap.
     pub at: Cycle,
 }
 
@@ -38,7 +38,7 @@ pub struct Refusal {
     pub bytes: u64,
     /// True if the length is wrong, and not the address.
     pub is_length: bool,
-    /// When.
+    /// Cycle of the refusal.
     pub at: Cycle,
 }
 
@@ -120,7 +120,7 @@ pub struct Row {
     pub sent_at: Option<Cycle>,
     /// Why the NIC dropped it.
     pub dropped: Option<u32>,
-    /// When.
+    /// Cycle in which the NIC dropped it.
     pub dropped_at: Option<Cycle>,
 }
 
@@ -205,7 +205,7 @@ kernel::words! {
         PacketMemory = "packet_memory",
         /// In the queue of its message.
         MessageQueue = "message_queue",
-        /// From when its header handler was sent until it was done.
+        /// From when its header handler was sent until that handler was done.
         Header = "header",
         /// Until a cluster accepted its payload handler.
         Cluster = "cluster",

@@ -45,15 +45,15 @@ kernel::words! {
         Write = "write",
         /// The message queues have no room for its request.
         QueuesFull = "queues_full",
-        /// The header handler of its message, on another packet, is not done.
+        /// The header handler of its message, which gets another packet, is not done.
         HeaderHandler = "header_handler",
-        /// Tasks of other packets go first: the message queues send one a cycle.
+        /// Tasks of other packets go first: the message queues send one task per cycle.
         Turn = "turn",
         /// Every cluster that can be chosen has all the tasks it takes.
         ClustersFull = "clusters_full",
         /// The channel to the chosen cluster is full.
         Channel = "channel",
-        /// The copy of the task before waits for the cluster's DMA engine.
+        /// The copy for the previous task waits for the cluster's DMA engine.
         CopyBefore = "copy_before",
         /// The cluster has all the accepted tasks that it keeps.
         TaskFifo = "task_fifo",
@@ -77,7 +77,7 @@ kernel::words! {
         HostDirect = "host_direct_command",
         /// The handler has ended, and its last transfer of the cluster's DMA has not.
         Transfer = "transfer",
-        /// The feedback of the task leaves the cluster: one a cycle, in turn.
+        /// The feedback of the task leaves the cluster, which sends one feedback per cycle, in turn.
         Feedback = "feedback",
         /// Handlers of other packets of the message are not done, and the completion handler waits for them.
         OtherPackets = "other_packets",
@@ -136,7 +136,8 @@ pub fn words(column: &str) -> Vec<&'static str> {
     paths::words(column, &STAGES, &PLACES, &CAUSES)
 }
 
-/// How paths become slices; `runs` has the names of handlers by context, for the stages after that of the packet.
+/// How paths become slices. `runs` has the names of handlers by context, for the stages after the stage of the packet
+/// itself.
 pub fn scenery(runs: impl Iterator<Item = [Option<String>; N_STAGES]>) -> Scenery {
     let named = |names: [Option<String>; N_STAGES]| {
         let stages = STAGES[1..].iter().zip(names).map(|(stage, name)| name.unwrap_or_else(|| (*stage).to_owned()));
@@ -374,7 +375,7 @@ impl Tracker {
             Event::RequestHeld { .. } => self.requests.begin(at, Why::QueuesFull),
             Event::HerSent { packet, .. } => {
                 self.requests.end(at);
-                // A hold of the next request also holds those behind it.
+                // A hold of the next request also holds the requests after it.
                 if let Some(row) = inside.get_mut(packet) {
                     let stored = row.stored.map_or(at, |stored| stored.max(row.arrival));
                     row.queues_full = self.requests.between(stored, at).iter().map(|(_, cycles)| cycles).sum();
@@ -460,7 +461,7 @@ impl Tracker {
         let cluster = At::one(Place::Cluster as u8, task.cluster);
         let hpu = At { place: Place::Hpu as u8, numbers: [Some(task.cluster), Some(task.hpu)] };
         let latency = Why::Latency as u8;
-        // A hold of the next task at the dispatcher or at a cluster also holds those behind it.
+        // A hold of the next task at the dispatcher or at a cluster also holds the tasks after it.
         let ways = [
             (task.sent, 0, queues, Why::Turn as u8),
             (task.dispatched, 0, dispatcher, latency),

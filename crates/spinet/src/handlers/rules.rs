@@ -188,8 +188,8 @@ mod tests {
         packet
     }
 
-    /// Words: `+id:priority:expression` installs (messages of two packets by source port), `-id` ends, `!id` removes,
-    /// `source>destination` is a packet, answered by the rule that takes it.
+    /// Words: `+id:priority:expression` installs a rule (messages of two packets by source port), `-id` ends it, `!id`
+    /// removes it. `source>destination` is a packet, and the result is the rule that takes it.
     fn check(script: &str, want: Expect) {
         let mut rules = Rules::default();
         let number = |text: &str| text.parse::<u64>().expect("a number");

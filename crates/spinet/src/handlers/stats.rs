@@ -80,7 +80,7 @@ pub struct TrapPlace {
     pub frame: u64,
     /// Position of its context.
     pub context: usize,
-    /// Which handler.
+    /// Stage of the handler.
     pub stage: usize,
     /// Position of the cluster.
     pub cluster: u32,

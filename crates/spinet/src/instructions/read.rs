@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// Longest line, in bytes; lines of tracers have some 150.
 const MAX_LINE: u64 = 4096;
-/// Most registers of one kind in a line.
+/// Maximum number of registers of one kind in a line.
 const MAX_REGISTERS: usize = 4;
 
 /// Registers and values.

@@ -144,7 +144,7 @@ pub fn close(ranks: &Ranks, own: &Closing) -> Result<Vec<Closing>, MeetError> {
     incoming.into_iter().map(read).collect()
 }
 
-/// Puts the length of `head` in front of it, and `rest` behind it.
+/// A message: the length of `head`, then `head`, then `rest`.
 fn framed(head: &[u8], rest: &[u8]) -> Vec<u8> {
     [&(head.len() as u64).to_le_bytes()[..], head, rest].concat()
 }

@@ -132,7 +132,7 @@ impl MessageLog {
         }
     }
 
-    /// Adds events, which come in order of time. `kept` has learned them, and decides which messages have rows.
+    /// Adds events, which come in order of time. `kept` has seen them before, and decides which messages have rows.
     pub fn add(&mut self, rows: &[Row], kept: &Kept) {
         self.messages.add(rows);
         for message in self.messages.take() {

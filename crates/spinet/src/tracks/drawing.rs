@@ -524,7 +524,7 @@ impl Stage {
         if at / PERIOD_PS > self.period {
             self.end_period()?;
             if at / PERIOD_PS > self.period {
-                self.end_period()?; // Nothing has moved since.
+                self.end_period()?; // No bytes moved in the periods after it.
             }
             self.period = at / PERIOD_PS;
         }

@@ -62,11 +62,12 @@ kernel::words! {
     enum Why {
         /// The frame passes the channel between line and card, and waits until it is taken there.
         Wire = "wire",
-        /// Firmware, and the driver before it, work on other frames; the named one is the last whose transfer was ordered.
+        /// Firmware, or the driver before it, works on other frames. The named frame is the last one whose transfer was
+        /// ordered.
         FirmwareBusy = "firmware_busy",
         /// Firmware learns of the frame, works on it, and orders its next transfer.
         Firmware = "firmware",
-        /// Firmware describes the frame to the host, and holds its report back for further frames or until a timer.
+        /// Firmware describes the frame to the host, and delays the report for further frames or until a timer ends.
         Coalescing = "coalescing",
         /// The card raises its interrupt, and the driver takes the frames before and then this one.
         Driver = "driver",
@@ -193,8 +194,8 @@ fn of_part(part: &str, resources: &[String]) -> impl Iterator<Item = String> {
     resources.iter().filter(move |name| name.starts_with(&prefix)).cloned()
 }
 
-/// Resources of the parts behind a port: those of the nearest parts with resources, seen through crossbars and similar
-/// parts.
+/// Resources of the parts behind a port: those of the nearest parts that have resources. Crossbars and similar parts
+/// are skipped.
 fn behind(design: &Design, port: &str, resources: &[String]) -> Vec<String> {
     let part_of = |port: &str| port.rsplit_once('.').map_or(String::new(), |(part, _)| part.to_owned());
     let is_host =

@@ -34,7 +34,7 @@ const MOST_GAP_CYCLES: u64 = 1_000_000_000;
 pub enum Firmware {
     /// A program, linked for the card.
     Elf(PathBuf),
-    /// An image behind a header of 12 bytes: version, entry, load address.
+    /// An image after a header of 12 bytes: version, entry, load address.
     Image(PathBuf),
     /// An image without a header: load address and entry.
     Raw(PathBuf, u32, u32),

@@ -1,4 +1,4 @@
-//! Programs of hosts on the nodes of a network, beside all kinds of cards.
+//! Programs of hosts on the nodes of a network, with all kinds of cards.
 
 use crate::support;
 use kernel::Time;
