@@ -110,7 +110,7 @@ impl Columns {
     }
 }
 
-/// Appends numbers as bytes, after it has reserved memory for all of them.
+/// Reserves memory for all numbers, then appends them as bytes.
 fn append<const N: usize>(
     data: &mut Vec<u8>,
     values: impl ExactSizeIterator<Item = i64>,

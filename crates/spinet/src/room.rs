@@ -16,7 +16,7 @@ pub struct NoRoom {
     bytes: u64,
 }
 
-/// Checks that the system gives this number of bytes, besides [`REST`]. It may still run out of memory later.
+/// Checks that the system gives this number of bytes, besides [`REST`]. The system may still run out of memory later.
 pub fn check(what: &str, bytes: u64) -> Result<(), NoRoom> {
     let whole = usize::try_from(bytes.saturating_add(REST)).unwrap_or(usize::MAX);
     if is_granted(whole) { Ok(()) } else { Err(NoRoom { what: what.to_owned(), bytes }) }

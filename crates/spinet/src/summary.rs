@@ -370,7 +370,7 @@ pub struct SteadySummary {
     pub to_ns: f64,
     /// Gbit/s that came to the card. Endless traffic comes as fast as the card takes it. Rates are without FCS, preamble and gap, except those on the line.
     pub offered_gbps: f64,
-    /// Gbit/s that the card was done with: bytes of packets as they came.
+    /// Gbit/s of packets that the card finished, with the sizes at which they came.
     pub held_gbps: f64,
     /// The offered rate on the line, with FCS, preamble and gap.
     pub offered_line_gbps: f64,

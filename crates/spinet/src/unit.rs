@@ -94,7 +94,7 @@ pub struct Report {
     pub troubles: Vec<String>,
 }
 
-/// The program in an ELF file, as units take it.
+/// The program in an ELF file, in the form that units take.
 pub fn image(elf: &Elf) -> Image {
     let segment = |part: &crate::elf::LoadedBytes| Segment {
         place: part.place.clone(),

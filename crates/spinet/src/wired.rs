@@ -115,7 +115,7 @@ pub fn design_of(file: &str, text: &str, settings: &[Setting], base_dir: &Path) 
     Ok(Netlist::read(file, text, settings, &find)?.design(&catalog())?)
 }
 
-/// The folder in `firmware/` for which the card's host is the driver, if the card has such a host.
+/// The folder in `firmware/` with the firmware that the card's host drives; `None` if the card has no such host.
 pub fn firmware_of(design: &Design) -> Option<&'static str> {
     spinach::hosts::kinds(design).first().map(|kind| kind.firmware)
 }

@@ -96,7 +96,7 @@ static int gaps(const spinet_tenant_spec_t *spec)
     return 0;
 }
 
-/* Prints how many of the first 16 packets that the card sends are the first tenant's, if 48 of each arrive at once. */
+/* 48 packets of each tenant arrive at once. Prints how many of the first 16 sent packets belong to the first tenant. */
 static int shares(const char *what, const spinet_tenant_spec_t *spec)
 {
     const char *const settings[] = {"sharing.io_schedule=weighted_fair", "commands.in_flight_per_unit=1"};

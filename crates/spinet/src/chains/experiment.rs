@@ -1,4 +1,4 @@
-//! An experiment with a NIC of offload chains, as it is written. The same types for files and for the command.
+//! An experiment with a NIC of offload chains, as it is written. Files and the command use the same types.
 //!
 //! `docs/reference/chains.md` describes the keys for people.
 

@@ -1,5 +1,5 @@
-//! The experiment: the keys that all kinds of cards share, and those of cards that run handlers. The same types for files and
-//! for the command.
+//! The experiment: the keys that all kinds of cards share, and those of cards that run handlers. Files and the command
+//! use the same types.
 //!
 //! `docs/reference/experiment.md` describes the keys for people.
 

@@ -49,13 +49,13 @@ kernel::words! {
         HeaderHandler = "header_handler",
         /// Tasks of other packets go first: the message queues send one task per cycle.
         Turn = "turn",
-        /// Every cluster that can be chosen has all the tasks it takes.
+        /// Every cluster that can be chosen has the maximum number of tasks.
         ClustersFull = "clusters_full",
         /// The channel to the chosen cluster is full.
         Channel = "channel",
         /// The copy for the previous task waits for the cluster's DMA engine.
         CopyBefore = "copy_before",
-        /// The cluster has all the accepted tasks that it keeps.
+        /// The cluster has the maximum number of accepted tasks.
         TaskFifo = "task_fifo",
         /// The packet finds no room in L1.
         L1Room = "l1_room",

@@ -80,9 +80,9 @@ impl Selection {
 #[derive(Debug)]
 struct Selected {
     selections: Vec<Selection>,
-    /// Posted messages that a selection fits. Only looked up.
+    /// Posted messages that a selection fits. Only looked up, never iterated.
     messages: NumberSet<MessageKey>,
-    /// Frames that carry parts of them. Only looked up.
+    /// Frames that carry parts of them. Only looked up, never iterated.
     frames: NumberSet<FrameId>,
 }
 
@@ -154,7 +154,7 @@ impl Kept {
     }
 }
 
-/// Returns true if a list has true for this node. Switches have numbers after those of the nodes, so no list has them.
+/// The value of a list for this node. It is false for switches, whose numbers follow those of the nodes.
 fn has_node(nodes: &[bool], node: NodeId) -> bool {
     nodes.get(node.0 as usize).copied().unwrap_or(false)
 }

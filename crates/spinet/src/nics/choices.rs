@@ -1,4 +1,4 @@
-//! Settings over parameters, some of which are choices: tables whose key `kind` selects the other keys.
+//! Applies settings to parameters. Some parameters are choices: tables whose key `kind` selects the other keys.
 
 use super::{NicError, Setting, not_a_value, paths, set, value_at};
 use diagnostics::near::nearest;

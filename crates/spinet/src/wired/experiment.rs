@@ -87,7 +87,7 @@ impl WiredActionSpec {
 pub enum LinkState {
     /// Frames pass.
     Up,
-    /// Frames whose last bit passes are lost. The card does not notice.
+    /// Frames whose last bit passes during this time are lost. The card does not notice.
     Down,
 }
 

@@ -191,7 +191,8 @@ impl WiredCard {
         Ok(capture.flush()?)
     }
 
-    /// Writes frames that came out at a place, with their times in the card; `given` has when they were given to it.
+    /// Writes frames that came out at a place, with their times in the card. `given` has the times at which the card
+    /// got them.
     fn write(
         &self,
         path: &Path,

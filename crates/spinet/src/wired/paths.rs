@@ -69,7 +69,7 @@ kernel::words! {
         Firmware = "firmware",
         /// Firmware describes the frame to the host, and delays the report for further frames or until a timer ends.
         Coalescing = "coalescing",
-        /// The card raises its interrupt, and the driver takes the frames before and then this one.
+        /// The card raises its interrupt, and the driver takes the earlier frames and then this one.
         Driver = "driver",
         /// The frame is in parts of the card that record no transfers.
         Unrecorded = "unrecorded",

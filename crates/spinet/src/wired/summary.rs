@@ -297,7 +297,7 @@ impl WiredCard {
         }
     }
 
-    /// The fraction of a run that was not reached before its end.
+    /// The reason why a run was unfinished when it ended, if it was.
     fn unfinished(&self) -> Option<&'static str> {
         match () {
             _ if self.hosts.iter().any(|host| host.borrow().started().is_none()) => Some("before the card had started"),
@@ -335,7 +335,7 @@ impl WiredCard {
         self.cores.iter().map(summary).collect()
     }
 
-    /// Functions by the cycles spent in them, most first.
+    /// Functions by the cycles spent in them, the largest number first.
     fn functions(&self) -> Vec<FunctionSummary> {
         let Some(elf) = &self.elf else { return Vec::new() };
         let mut found: BTreeMap<&str, [u64; 3]> = BTreeMap::new();

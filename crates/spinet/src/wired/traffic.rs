@@ -211,7 +211,8 @@ fn list(
     let faults = if way == Way::Receive { terms.faults } else { Faults::default() };
     let count = terms.count.unwrap_or(u64::MAX);
     let stream = Stream::open(packets, terms.pacing, count, (faults, terms.seed), None).map_err(fail)?;
-    // Frames that are too long are an error in a description, but not in a capture, which the user may not have made.
+    // Frames that are too long are an error in a description, but not in a capture, because the user may not have
+    // created it.
     let longest = longest.filter(|_| matches!(packets, experiment::Traffic::Capture(..)));
     listed(stream, place, longest, terms.start)
 }

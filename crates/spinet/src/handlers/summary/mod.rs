@@ -244,8 +244,8 @@ pub struct HpuSummary {
     pub busy_percent: f64,
     /// The same for each cluster.
     pub per_cluster_percent: Vec<f64>,
-    /// Share of the time since the first packet in which the clock of HPUs was gated, because they waited for tasks. Without packets, of
-    /// the time since reset. `null` on a card without clock gating.
+    /// Share of the time since the first packet in which the clock of HPUs was gated, because they waited for tasks.
+    /// Without packets, the share of the time since reset. `null` on a card without clock gating.
     pub asleep_percent: Option<f64>,
 }
 
