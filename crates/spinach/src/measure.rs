@@ -42,8 +42,8 @@ pub enum MeasureError {
 }
 
 impl Throughput {
-    /// Measures a run. In each active direction the first `warm_up` frames do not count. A run in one direction counts from its
-    /// first counted frame to its last. `brought` lists the frames that arrived on the line, in order of time.
+    /// Measures a run. In each active direction, the first `warm_up` frames are skipped. The interval begins with the next frame, at
+    /// the later one of the directions; that frame does not count. It ends with the last frame of the direction that ends first. `brought` lists the frames that arrived on the line, in order of time.
     pub fn of(
         sent: &FrameLog,
         received: &FrameLog,

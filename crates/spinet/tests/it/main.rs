@@ -12,6 +12,7 @@ mod driver;
 mod exec;
 mod instructions;
 mod live;
+mod modes;
 mod mutations;
 mod network;
 mod network_hosts;
