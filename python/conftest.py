@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-collect_ignore = ["spinet/experiments"]  # a link, whose files are modules of another name
+collect_ignore = ["spinet/experiments"]  # a link: its files are modules under another name
 
 
 @pytest.fixture(scope="session", autouse=True)
 def build_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A cache of builds for this session: nothing that a user built before helps a test to pass."""
     folder = tmp_path_factory.getbasetemp()
-    # The processes of pytest-xdist have folders in that of the session, and share the cache.
+    # The folders of pytest-xdist's processes are in the folder of the session. All processes share one cache.
     cache = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "builds"
     cache.mkdir(exist_ok=True)
     before = os.environ.get("SPINET_CACHE")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The build backend: maturin's, after a check of the requirements of a build, so that the error names a missing one in
-one line.
+"""The build backend: checks that Rust is installed and recent enough, and then calls maturin. An error names the
+missing requirement in one line.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _INSTALL = "install Rust from https://rustup.rs, open a new shell and try again"
 
 
 def _check() -> None:
-    """End the build if there is no cargo, or one too old."""
+    """End the build if cargo is missing or too old."""
     least = tomllib.loads(Path("Cargo.toml").read_text())["workspace"]["package"]["rust-version"]
     if shutil.which("cargo") is None:
         _refuse(f"spinet is built with Rust {least} or later, and there is no cargo in the search path")
@@ -41,7 +41,7 @@ def _refuse(what: str) -> None:
 
 
 def get_requires_for_build_wheel(config_settings: object = None) -> list[str]:  # noqa: ARG001
-    """Only maturin: Rust is not fetched without the user's consent."""
+    """Require nothing besides maturin: Rust is not fetched without the user's consent."""
     _check()
     return []
 

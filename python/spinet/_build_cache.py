@@ -29,7 +29,7 @@ _HASH = 24  # digits of hashes in names
 
 # Line markers in the preprocessor's output name the files that it read: `# 12 "handler.h" 2`.
 _LINE_MARKER = re.compile(rb'^#(?:line)? \d+ "((?:[^"\\\n<]|\\.)(?:[^"\\\n]|\\.)*)"', re.MULTILINE)
-# Assembly that reads files which no preprocessor opens, and linker scripts that read others.
+# Assembly that reads files without the preprocessor, and linker scripts that read other files.
 _READS_MORE = re.compile(rb"incbin|\.\s*include\b")
 _SCRIPT_READS_MORE = re.compile(rb"\b(INCLUDE|INPUT|GROUP|STARTUP|SEARCH_DIR)\b")
 
@@ -51,7 +51,7 @@ class Request:
     sources: tuple[Path, ...]
     flags: tuple[str, ...]
     cache: Path
-    sdk: Path | None = None  # None for firmware, which has no runtime but its own
+    sdk: Path | None = None  # None for firmware, which brings its own runtime
     place: Place | None = None  # None for a program that brings the runtime
     script: Path | None = None  # linker script of firmware
     is_unit: bool = False  # for a core-based unit of a PANIC NIC
@@ -100,9 +100,7 @@ def _read_by(request: Request, compiler: Compiler, source: Path, scratch: Path) 
     read: dict[bytes, None] = {os.fsencode(source): None}
 
     def absolute(marker: re.Match[bytes]) -> bytes:
-        """Paths within the current folder may be relative; the program's debug information has the folder that they are
-        relative to.
-        """
+        """Make the path absolute. Paths can be relative to the current folder, which is in the debug information."""
         path = os.path.abspath(re.sub(rb"\\(.)", rb"\1", marker[1]))
         read[path] = None
         return b"# " + path

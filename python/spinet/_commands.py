@@ -7,14 +7,14 @@ import contextlib
 import subprocess
 from collections.abc import Mapping, Sequence
 
-_PATIENCE_S = 10  # for what an interrupted command has started
+_PATIENCE_S = 10  # wait for the child processes of an interrupted command
 
 
 def run(command: Sequence[str], *, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[bytes]:
     """Run a command without input, and collect its output.
 
-    An interrupt ends the command, and waits for processes that it started, because these still write to the folder
-    that the caller removes. They hold the pipes of its output.
+    An interrupt ends the command and waits for its child processes, because they still write to the folder that the
+    caller removes. They have ended when the output pipes are closed.
 
     Raises
     ------

@@ -23,7 +23,7 @@ from spinet._compiler import Compiler, run
 SUFFIXES = ("_hh", "_ph", "_th")  # header, payload and tail handler
 PROGRAM_MEMORY_BYTES = 32 * 1024  # source: PsPIN RTL a49fec8, pspin_cfg_pkg.sv
 
-_START = ("crt0.S", "boot.c")  # parts that a program omits if it runs under the runtime of another one
+_START = ("crt0.S", "boot.c")  # left out of programs that run under another program's runtime
 _RUNTIME = (*_START, "string.c", "stdlib.c", "stdio.c", "putchar.c")
 # For a PANIC unit, which has no console; handlers.c is for programs with handlers.
 _UNIT_HANDLERS = "panic/handlers.c"
@@ -235,7 +235,7 @@ def _link_with(
 
 
 def _script(request: Request, elf: Path) -> Path:
-    """The linker script: the firmware's own, the whole card's, or one for the room that there is."""
+    """The linker script: the firmware's own, the whole card's, or one for the free memory."""
     if request.sdk is None:
         assert request.script is not None, "firmware has a linker script"
         return request.script
@@ -318,8 +318,8 @@ def _near_handlers(request: Request) -> str:
         f"note: {source.name}: {name} {called}, since its name ends in none of _hh, _ph and _th: {_suggest(name)}\n"
         for source in request.sources
         for name in _handlers_by_look(source)
-        # A helper may have a handler's arguments. So only functions count that are marked as handlers, or have nearly
-        # the name of one.
+        # A helper may have a handler's arguments. So only functions count that are marked as handlers or
+        # # whose names are nearly those of handlers.
         if not name.endswith(SUFFIXES)
     )
 

@@ -127,7 +127,7 @@ def run(
 
 
 def _first_of(target: Target) -> tuple[str, ...]:
-    """The first of a target's compilers that is installed; an error names the first one."""
+    """The first installed compiler in a target's list. If none is installed, the error names the first in the list."""
     missing: CompilerNotFound | None = None
     for wanted in target.commands:
         try:

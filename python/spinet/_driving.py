@@ -87,7 +87,7 @@ class Timeline:
                 raise OutputError(f"cannot write {file}: {error.strerror}") from error
 
     def partial(self, *, folder: Path | None) -> tuple[Self, list[OutputFile]]:
-        """The timeline that writes files under construction outside `folder`, and these files."""
+        """The timeline with temporary files in place of its files outside `folder`, and the list of temporary files."""
         files: list[OutputFile] = []
 
         def begun(file: Path | None) -> Path | None:

@@ -257,7 +257,7 @@ def shape_of_card(card: Mapping[str, Any]) -> dict[str, int]:
 def compiled_tenants(
     experiment: Prepared, *, first: toolchain.Build | None, cc: str | None, defines: Mapping[str, str | int] | None
 ) -> list[Path]:
-    """Build the programs of tenants, each for the room behind those before it; `first` is the experiment's own."""
+    """Build the programs of tenants, each in the memory behind earlier ones; `first` is the experiment's program."""
     elfs = [first.elf if first else experiment.programs()[0]]
     given = [] if first else elfs.copy()
     defines = {**_shape_of(experiment), **(defines or {})}

@@ -184,7 +184,7 @@ def scratch(prefix: str = "spinet-scratch-", parent: Path | None = None) -> Iter
                     lease.end()
                 return
         except KeyboardInterrupt:
-            shutil.rmtree(folder.name, ignore_errors=True)  # it may have stopped the removal
+            shutil.rmtree(folder.name, ignore_errors=True)  # the interrupt may have stopped the removal
             raise
 
 

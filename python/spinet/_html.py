@@ -24,7 +24,7 @@ def heading(title: str, rest: str = "") -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table; the first column is a name, numbers of the others are right-aligned. Nothing without rows."""
+    """A table. The first column is a name; numbers in other columns are right-aligned. Empty without rows."""
     if not rows:
         return ""
     names = "".join(f"<th {_LEFT if at == 0 else _RIGHT}>{text(name)}</th>" for at, name in enumerate(head))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kinds of cards: one class for each kind that needs code of its own, and the check that a kind has an option.
 
-A kind that the simulator knows and this file does not runs as it is: `Kind` has its reader, report and result. A class
-here is for a kind that differs. Few other modules name a kind; `test_kinds.py` lists them.
+A kind needs a class here only if it differs from the usual: `Kind` has the reader, report and result for all others.
+Few other modules name a kind; `test_kinds.py` lists them.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Kind:
     has_nodes
         A run has nodes; each node has its own card and records.
     host_frames
-        Frames that a real host sends: through the card's port for the host; past the card, which gives its host frames
-        but takes none; or its host is simulated, and a real one cannot take its place.
+        How frames from a real host reach the network. ``port``: through the card's host port. ``pass``: past the card,
+        which has no port for them. ``none``: there are no such frames, because the host is simulated.
     hints
         Hints by the reason for which a run did not finish.
     timing

@@ -19,7 +19,7 @@ from spinet._core import InputError, UsageError
 
 NETWORK, HOST = "network", "host"
 
-_BUDGET_MS = 20  # of simulation between looks at the interfaces
+_BUDGET_MS = 20  # time to simulate before the interfaces are polled again
 _BUSY_S = 0.001  # waiting for frames while packets are in the card
 _IDLE_S = 0.05  # the same while there are none
 _IDLE_AFTER_NS = (
@@ -29,7 +29,7 @@ _BURST = 256  # frames that are read at once
 _GRACE_S = 5.0  # for packets in the card when the run ends by itself
 _PS_PER_S = 10**12
 _CYCLE_PS = 10**6  # longer than a cycle of any card: simulation ends with a whole one
-_BEHIND_PS = _PS_PER_S // 100  # a lag that is worth a word
+_BEHIND_PS = _PS_PER_S // 100  # smaller lags are not reported
 
 
 class Interface(Protocol):
@@ -73,7 +73,7 @@ class Side:
 
 @dataclass(kw_only=True)
 class Clock:
-    """Simulated time by real time: a factor, and as many delays as the simulation needed."""
+    """Maps real time to simulated time: a factor, and the delays that slow simulation has caused."""
 
     speed: float
     real_ns: int = field(default_factory=time.monotonic_ns)
@@ -85,7 +85,7 @@ class Clock:
         return self.simulated_ps + int((real_ns - self.real_ns) * 1000 * self.speed)
 
     def reached(self, simulated_ps: int, real_ns: int) -> None:
-        """The simulation is at this time. If that is late, all later times are as late."""
+        """Note that the simulation has reached this time. If it is late, all later times move by the same delay."""
         behind = self.at(real_ns) - simulated_ps
         if behind > 0:
             self.slipped_ps += behind
@@ -94,7 +94,7 @@ class Clock:
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """When it ends, and how fast it is."""
+    """The end and the speed of a live run."""
 
     speed: float = 1.0  # simulated time a second of real time
     count: int | None = None  # frames from the network
@@ -113,7 +113,7 @@ class Bridge:
     capture
         An open file for a capture of the frames that came from the network, with simulated times.
     on_status
-        Called about once a second with this.
+        Called about once a second with this object.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class Bridge:
         self._check_ports()
 
     def _check_ports(self) -> None:
-        """An empty frame is refused by the ports that the card has; the others are errors."""
+        """Raise an error if the card lacks a port. A port that exists silently refuses the empty frame."""
         for side in self.sides:
             if side.port.startswith(HOST) and self._host_passes:
                 continue
@@ -214,7 +214,7 @@ class Bridge:
                     self._exchange([])
                 coming = [] if enough else self._read(ready)
                 progress = self._exchange(coming)
-                # Frames that were given and whose time has not come are not in the card yet.
+                # Frames whose arrival time is in the future are not in the card yet.
                 inside = max(self._given, progress["packets_in"]) - progress["packets_done"]
                 look()
                 self._tell()
@@ -224,7 +224,7 @@ class Bridge:
                     return "detached"
 
     def _enough(self) -> str:
-        """Why no more frames are taken; empty if they are."""
+        """The reason why no more frames are taken; empty while frames are taken."""
         if self._terms.duration_s is not None and self.real_s >= self._terms.duration_s:
             return "the duration is over"
         taken = sum(side.frames_in for side in self.sides if side.port.startswith(NETWORK))
@@ -353,7 +353,7 @@ class _Poll:
         self._poll.close()
 
     def ready(self, wait_s: float) -> list[Side]:
-        """Interfaces with frames, after this time at the latest."""
+        """Wait for frames, but no longer than this time. Returns the interfaces that have frames."""
         return [self._sides[fd] for fd, _events in self._poll.poll(wait_s)]
 
 

@@ -25,7 +25,7 @@ Settings: TypeAlias = str | Sequence[str] | Mapping[str, Any]
 
 
 def chosen(nic: Card | None, set: Settings = ()) -> tuple[str | None, list[str]]:
-    """Name or path of a card, and what differs from it; None if the caller leaves the choice to others."""
+    """Name or path of a card, and changes of its parameters; None instead of a name if the caller names no card."""
     if nic is None or isinstance(nic, str | Path):
         return None if nic is None else str(nic), settings(set)
     from spinet._parameters import NicParams
@@ -43,7 +43,7 @@ def chosen(nic: Card | None, set: Settings = ()) -> tuple[str | None, list[str]]
 
 
 def name_of(nic: Card, set: Settings = ()) -> tuple[str, list[str]]:
-    """The same where a card has to be named."""
+    """The same, if the caller must name a card."""
     name, sets = chosen(nic, set)
     if name is None:
         raise UsageError("nic is None, must name a card", hint="spinet.nics lists them")

@@ -27,7 +27,7 @@ class OfferedPacket:
     message
         Number of its message in that context, from 0.
     msgid
-        What the card calls the message, 0 to 1023; None if every queue was taken when it began.
+        The card's number for the message, 0 to 1023; None if all queues were in use when the message began.
     is_last
         No packet of the message follows.
     """

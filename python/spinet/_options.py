@@ -33,7 +33,7 @@ class Option:
     keys
         Keys of an experiment file for the same value; errors name them.
     value
-        What its value is.
+        Type of its value.
     hints
         Hints for kinds of card that do not have it.
     """
@@ -404,7 +404,7 @@ def in_terms_of_options(text: str, given: Mapping[str, Any], *, file: str | None
     nic, colon, rest = text.partition(": ")
     if named != text or not colon or not re.fullmatch(r"[a-z][a-z0-9-]*", nic):
         return named
-    return f"{nic}: {_named(rest, given, file)}"  # of several cards, the one with the error
+    return f"{nic}: {_named(rest, given, file)}"  # `nic` is the card with the error, if there are several
 
 
 def _named(text: str, given: Mapping[str, Any], file: str | None) -> str:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reading back the packets that the simulated card sent.
 
-Only what the simulator itself writes: pcapng in this machine's byte order, enhanced packet blocks, times in
-nanoseconds. Captures of the world go through the simulator's own reader.
+This reads only the files that the simulator writes: pcapng in this machine's byte order, enhanced packet blocks, times
+in nanoseconds. The simulator's own reader reads all other captures.
 """
 
 from __future__ import annotations

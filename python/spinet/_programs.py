@@ -43,7 +43,7 @@ class Ready:
     elfs
         Linked programs by the name of the tenant or service that runs them; ``""`` is the card's own.
     shown
-        Names by which the user knows programs, by the paths of linked ones.
+        The user's name of each program, by the path of the linked program.
     messages
         Output of the compiler.
     threads

@@ -27,7 +27,7 @@ _REQUEST = struct.Struct("16sH22x")  # struct ifreq with its flags
 _MOST_BYTES = 65536 + 18  # of a frame: the largest MTU of an interface, Ethernet and a VLAN tag
 _LONGEST_NAME = 15  # IFNAMSIZ without the zero
 
-# Without the privilege, for writing, or because the interface belongs to another user.
+# Errors if the privilege is missing, the device cannot be written, or the interface belongs to another user.
 _REFUSED = (errno.EPERM, errno.EACCES)
 # The interface is down; its queue is full; the frame is shorter than an Ethernet header.
 _LOST = (errno.EIO, errno.EAGAIN, errno.ENOBUFS, errno.EINVAL, errno.ENOMEM)

@@ -69,7 +69,7 @@ _RISCV_KINDS: dict[Kind, tuple[str, ...]] = {
         "-mabi=ilp32",
         "-misa-spec=2.2",  # so that rv32imac includes the CSR instructions and libgcc's multilib still matches
         "-mno-strict-align",
-        "-mtune=thead-c906",  # the default's costs, except that misaligned accesses are not shunned
+        "-mtune=thead-c906",  # the costs of the default tuning, but misaligned accesses are allowed
         *_ONLY_WARN,
     ),
 }
@@ -150,7 +150,7 @@ MIPS = Target(
             "-mno-gpopt",
             "-fno-sanitize=undefined",
         ),
-        # hi and lo are there for multiplying only: gcc would keep other values in them.
+        # Reserve hi and lo for multiplication; otherwise, gcc keeps other values in them.
         "gcc": (
             "-mips2",
             "-mabi=32",

@@ -15,7 +15,7 @@ TASK = "spinet debug"
 
 
 def files(command: Sequence[str]) -> Mapping[Path, str]:
-    """The files of a folder for a command line, `debug` and its arguments, by their paths in it."""
+    """Contents of the files, by path within the project. `command` is `debug` with its arguments."""
     words = list(command)
     if "--symbols" not in words:
         words += ["--symbols", SYMBOLS]

@@ -23,7 +23,7 @@ class Firmware:
     elf: Path | None = None
     image: Path | None = None
     load: int | None = None  # address of an image without a header
-    entry: int | None = None  # where execution of that begins; `load` if None
+    entry: int | None = None  # where execution of such an image begins; `load` if None
     messages: str = ""  # of the compiler
 
 

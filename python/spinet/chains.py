@@ -71,14 +71,14 @@ def _read(path: Path, base_dir: str, kind: str) -> dict[str, Any]:
         raise UsageError(f"{path} is not text: byte {error.start} is not UTF-8") from error
     format = "json" if path.suffix == ".json" else "toml"
     _core.check_experiment(text, str(path), base_dir, format, kind)
-    # Without defaults: those, such as the seed of a generator, can depend on the values that replace others.
+    # Leave out defaults: some of them, such as the seed of a generator, depend on values that the caller replaces.
     values: dict[str, Any] = json.loads(text) if format == "json" else tomllib.loads(text)
     return values
 
 
 @contextlib.contextmanager
 def _named_by_key(file: str) -> Any:
-    """Without a file, the key is enough as a name."""
+    """If there is no file, errors name only the key."""
     try:
         yield
     except InputError as error:

@@ -36,9 +36,9 @@ class Change:
     section
         ``experiment``, ``summary`` or ``profile``.
     where
-        Of sweeps: the settings of the run, such as ``size = 64``.
+        For sweeps: the settings of the run, such as ``size = 64``. Otherwise empty.
     key
-        A dotted key; of a profile a source line, whose value is its cycles.
+        A dotted key. For a profile: a source line; its values are cycles.
     before, after
         None where there is no such value.
     """
@@ -74,7 +74,7 @@ class Difference:
         return [change for change in self.changes if change.section == section]
 
     def beyond(self, tolerance: float) -> Difference:
-        """Removes numbers that changed by at most this share."""
+        """The changes without numbers that changed by at most this share."""
         kept = (
             one
             for one in self.changes

@@ -23,7 +23,7 @@ class Example:
 
     name: str  # such as sdk/examples/ping_pong.c
     about: str
-    path: Path  # where it lies here
+    path: Path  # its path on this machine
 
 
 def examples() -> list[Example]:
@@ -73,7 +73,7 @@ def copy(folder: str | Path, names: Sequence[str] = ()) -> list[Path]:
     Raises
     ------
     UsageError
-        If there is no such example, or a file of another content is in the way.
+        If there is no such example, or a file with other content already exists.
     """
     chosen = [find(name) for name in names] if names else examples()
     places = [Path(folder) / one.name for one in chosen]

@@ -188,7 +188,7 @@ def image(elf: Path) -> Image:
 
 
 def _files(sources: str | Path | Sequence[Path | str]) -> list[Path]:
-    """The source files that are meant."""
+    """The source files that a name, a folder or a list stands for."""
     if not isinstance(sources, str | Path):
         files = [Path(source) for source in sources]
         if len(files) != 1:

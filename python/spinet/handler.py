@@ -502,7 +502,7 @@ def as_bytes(packet: bytes | str | SupportsBytes) -> bytes:
 
 
 def _joined(writes: Iterable[tuple[int, bytes]]) -> list[HostWrite]:
-    """Writes in order; those that continue the one before belong to it."""
+    """Writes in order. A write that continues the previous one is joined with it."""
     joined: list[HostWrite] = []
     for addr, data in writes:
         if joined and joined[-1].addr + len(joined[-1].data) == addr:

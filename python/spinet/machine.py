@@ -213,7 +213,7 @@ class Machine:
         self._run_to(_core.span_ps(until))
 
     def step(self, time: str) -> None:
-        """Let so much time pass."""
+        """Simulate for this time, such as ``"20 us"``."""
         self._run_to(self._native.now() + _core.span_ps(time))
 
     def finish(self, *, within: str = "10 ms") -> None:
@@ -422,7 +422,7 @@ class Program:
     _number: int = field(repr=False)
 
     def unload(self) -> None:
-        """Take it out. No context may use it."""
+        """Unload the handlers. No context may use them."""
         self._tenant._native.unload(self._tenant._number, self._number)
 
 
@@ -460,7 +460,7 @@ class Memory:
         return data
 
     def free(self) -> None:
-        """Give it back. No context may use it."""
+        """Free the memory. No context may use it."""
         self._tenant._native.free(self._tenant._number, self._number)
 
 
@@ -483,7 +483,7 @@ class HostMemory:
         return self._tenant._native.host_read(self._tenant._number, self._number, offset, size)
 
     def unregister(self) -> None:
-        """The card may reach it no more. No context may use it."""
+        """End the card's access to this memory. No context may use it."""
         self._tenant._native.unregister(self._tenant._number, self._number)
 
 
@@ -543,9 +543,9 @@ class Rule:
     _number: int = field(repr=False)
 
     def remove(self, *, messages: Literal["end", "kill"]) -> None:
-        """Take it out, from the next cycle on: messages that have begun get their last packets, or are killed.
+        """Remove the rule from the next cycle on. Messages that have begun get their last packets, or are killed.
 
-        Messages that should end can still be killed by a later call.
+        A later call can still kill messages that were to end.
         """
         tenant = self.context._tenant
         if messages not in ("end", "kill"):

@@ -310,7 +310,7 @@ def _write_input(setting: _Setting, packets: Iterable[_offered.OfferedPacket], t
 
 
 class _Messages:
-    """Messages by number: a few bytes for each, for captures in which every packet is one."""
+    """Messages by number: a few bytes for each, for captures in which every packet is a message."""
 
     def __init__(self, n_queues: int, n_clusters: int) -> None:
         self._n_queues, self._n_clusters = n_queues, n_clusters
@@ -319,7 +319,7 @@ class _Messages:
         self._latest: dict[int, int] = {}
 
     def take(self, message: int, msgid: int, *, is_last: bool) -> int:
-        """Count a packet of a message; its number."""
+        """Count a packet of a message. Returns the message's number."""
         number = self._open.get(message)
         if number is None:
             number = self._open[message] = len(self.counts)

@@ -128,7 +128,7 @@ class ParquetFile:
         self._waiting = Collected(self._columns)
         self._bytes = 0
         self._failed = False
-        # A row's size on the way in, from any column's width.
+        # `_bytes` counts only the first column. Its width and the width of a row turn this into bytes of rows.
         self._first, dtype = self._columns[0][:2]
         self._width = int(dtype[-1])
         self._row = sum(int(dtype[-1]) for _, dtype, *_ in columns)

@@ -52,7 +52,7 @@ def nics() -> list[Nic]:
 
 
 def nic(name: Card = "pspin", *, set: Settings = ()) -> str:
-    """Parameters of a card as TOML text, each with its source; of one that is wired from modules, its file.
+    """Parameters of a card as TOML text, each with its source. For a card that is wired from modules: its file.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def parameters_of(
 @overload
 def parameters_of(name: Card = ..., *, set: Settings = ()) -> NicParams: ...
 def parameters_of(name: Card = "pspin", *, set: Settings = ()) -> NicParams:
-    """Parameters of a card as values with types, with which `run`, `compare` and `Experiment` take them as `nic`.
+    """Parameters of a card as typed values. `run`, `compare` and `Experiment` accept them as `nic`.
 
     `spinet.nic_parameters`, `spinet.chain_parameters` and `spinet.module_parameters` say what each means.
     `dataclasses.replace` gives a card with other values.
@@ -183,7 +183,7 @@ class Part:
     count
         Number of copies in the part above it.
     area_mm2, power_w
-        Of all of these; power at the card's clock and worst-case activity.
+        Sums over all copies; power at the card's clock and worst-case activity.
     rule
         The rule by which both scale from the published synthesis.
     """

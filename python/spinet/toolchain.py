@@ -165,7 +165,7 @@ def build(
     flags
         Further compiler flags.
     place
-        Link without start code for this room, to run beside other programs under the runtime that is in the card.
+        Link without start code for this memory. The program then runs beside others, under the runtime in the card.
     target
         ``"pspin"``, or ``"panic"`` for a core-based unit of a PANIC NIC: the same handlers, or a program with
         `panic_main`.
@@ -235,7 +235,7 @@ def _request(
 
 
 def place_after(elfs: Sequence[Path]) -> Place:
-    """The room behind programs that lie one behind the other, in the memories of PsPIN as linker scripts know them."""
+    """The free memory behind consecutive programs, in PsPIN's program memory and data memory."""
     ends = [end for elf in elfs for end in _elf.read(elf).ends]
     code = max((end for end in ends if end > _CODE), default=_CODE)
     data = max((end for end in ends if _DATA < end <= _DATA + _DATA_BYTES), default=_DATA)
@@ -246,12 +246,12 @@ def place_after(elfs: Sequence[Path]) -> Place:
 
 
 def build_runtime(*, defines: Mapping[str, str | int] | None = None, cc: str | None = None) -> Build:
-    """The runtime alone: a program without handlers, under which those of tenants run.
+    """The runtime alone: a program without handlers, under which the programs of tenants run.
 
     Parameters
     ----------
     defines
-        ``NB_CLUSTERS`` and ``NB_CORES`` of a card of another shape than 4 and 8.
+        ``NB_CLUSTERS`` and ``NB_CORES``, for a card that does not have 4 clusters of 8 cores.
     cc
         As for `build`.
     """
@@ -307,7 +307,7 @@ def define_flags(defines: Mapping[str, str | int]) -> list[str]:
 
 
 def copy_elf(elf: Path, out: Path) -> None:
-    """Write the ELF file where it is wanted too."""
+    """Write the ELF file also to the requested place."""
     if out.is_dir():
         raise BuildError(f"cannot write {out}: it is a folder")
     content = elf.read_bytes()

@@ -42,7 +42,7 @@ class Answer:
 class Report:
     """Result of a run."""
 
-    gbps: float | None  # Gbit/s of packets over the middle half of them; None of fewer than 8
+    gbps: float | None  # Gbit/s over the middle half of the packets; None for fewer than 8
     cycles: int
     is_done: bool  # all packets came out
     answers: tuple[Answer, ...]

@@ -123,7 +123,7 @@ class _Body:
         room
             Items under way each way, 2 by default.
         latency
-            Cycles of the sender from sending to being seen, 1 by default.
+            Cycles of the sender's clock until the receiver sees an item, 1 by default.
         """
         wire = f"{source} -> {target}"
         extra = {key: value for key, value in (("room", room), ("latency", latency)) if value is not None}
@@ -239,7 +239,7 @@ _ORDER = (
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A part of a checked card, with the values that hold."""
+    """A part of a checked card, with its final values."""
 
     path: str
     module: str
@@ -270,7 +270,7 @@ class Connection:
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """A checked card: the parts there will be, and which port is connected to which."""
+    """A checked card: its parts, and the connections between their ports."""
 
     name: str
     about: str

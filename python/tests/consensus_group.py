@@ -209,7 +209,7 @@ def epoch(group: Group, draw: random.Random, leader: int, number: int) -> int:
             continue
         at = draw.choice(near)
         fate = draw.random()
-        # Commits are often lost: a group that has them all decides nothing twice.
+        # Lose commits often: if all of them arrive, no slot is decided a second time.
         if fate < (0.6 if group.flights[at].kind == "commit" else 0.02):
             group.flights.pop(at)
             continue

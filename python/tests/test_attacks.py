@@ -295,7 +295,7 @@ def test_on_the_rtl_a_flood_of_copies_harms_by_the_victims_own_watchdog(
 ) -> None:
     harmed = run(tmp_path, "DMA_FLOOD", (), 1, 50, "pspin-rtl").packets.to_pylist()
     attack, victim = (next(row for row in harmed if row["frame"] == frame) for frame in (1, 2))
-    # The victim begins at once; its watchdog expires before the attack's task is done, which its issue waits for.
+    # The victim begins at once. Its issue waits for the end of the attack's task, and its watchdog expires before that.
     assert victim["start_ps"] - attack["end_ps"] < 100_000
     assert attack["end_ps"] + 14_000_000 < attack["task_done_ps"] < attack["end_ps"] + DRAINED * 1000
     assert victim["trap_cause"] == 24 and victim["end_ps"] < attack["task_done_ps"]

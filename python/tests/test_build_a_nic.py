@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guide that builds a NIC: its cards are right, its commands and its Python run, its error is what comes."""
+"""The guide that builds a NIC: its cards are correct, its commands and Python code run, and its error is real."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GUIDE = (Path(__file__).resolve().parent.parent.parent / "docs" / "guides" / "bu
 
 @pytest.fixture
 def cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the guide's cards, those that its Python makes too, in which commands run."""
+    """A folder with the guide's cards, including those that its Python code makes. Commands run there."""
     for text, name in re.findall(r"```toml\n(# (\S+\.toml)\n.*?)```", GUIDE, flags=re.DOTALL):
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)

@@ -103,7 +103,7 @@ def test_assembly_that_reads_files_is_built_each_time(source: Path) -> None:
 @pytest.mark.usefixtures("folder")
 def test_the_current_folder_decides_nothing(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build([source])
-    for folder in (tmp_path, Path(sys.prefix), Path("/")):  # of the source, of the compiler, of neither
+    for folder in (tmp_path, Path(sys.prefix), Path("/")):  # folder of the source, folder of the compiler, another one
         monkeypatch.chdir(folder)
         assert build([source]).cached
 
@@ -167,7 +167,7 @@ def test_the_command_shows_and_empties(source: Path, folder: Path, capsys: pytes
 
 
 def killed(code: str, *arguments: object) -> None:
-    """Run Python code to the end, which is `kill -9` by itself."""
+    """Run Python code in a process that then kills itself with SIGKILL."""
     command = [sys.executable, "-c", f"import os, signal, sys\n{code}\nos.kill(os.getpid(), signal.SIGKILL)"]
     done = subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True)
     assert done.returncode == -signal.SIGKILL, done.stderr

@@ -273,7 +273,7 @@ def test_words_with_an_equals_sign_complete(line: str, in_bash: list[str], in_zs
 def test_every_setting_that_is_offered_is_one(nic: str) -> None:
     for path, value in parameters.settings(nic):
         setting = f"{path}={json.dumps(value)}"
-        # A number in place of the use of a card's parameter leaves that one without any.
+        # A number replaces the expression that used a parameter of the card, so nothing uses that parameter any more.
         refused = pytest.raises(_core.InputError, match="nothing uses the parameter")
         with refused if (nic, path) == ("tengig", "control_memory.banks") else contextlib.nullcontext():
             wiring.design(nic, set=[setting]) if _core.kind_of_nic(nic) == "modules" else _core.nic_show(

@@ -92,7 +92,7 @@ def test_bytes_are_shared_whatever_the_size_of_transfers() -> None:
         few, many = (run((n, 2 * n), (2048, 128), cluster_dma_schedule=rule) for n in (100, 200))
         return ends(many)[1] - ends(few)[1]
 
-    # In turn, 512 other bytes go with each 128; fairly, 128.
+    # In turn, each 128 bytes wait for 512 bytes of the other tenant; with fair shares, for 128 bytes.
     assert more("round_robin") / more("weighted_fair") == pytest.approx((512 + 128) / (128 + 128), rel=0.05)
 
 

@@ -290,7 +290,7 @@ def test_a_short_run_has_no_steady_state(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_steady_throughput_leaves_warm_up_and_drain_out() -> None:
-    """One unit is slower than the traffic: what it queued drains when the traffic has ended."""
+    """One unit is slower than the traffic: its queue drains after the traffic has ended."""
     result = spinet.compare(
         program="sdk/examples/ping_pong.c", traffic="udp:size=256,count=1000,rate=1G", nics=["pspin", "panic", "native"]
     )

@@ -169,7 +169,7 @@ def test_gdb_debugs_the_cores_of_panic(tmp_path: Path) -> None:
 
 
 def test_gdb_continues_after_a_watchpoint_while_other_units_stop(tmp_path: Path) -> None:
-    """gdb steps one unit over a breakpoint or a watchpoint, and may not hear of the other one meanwhile."""
+    """While gdb steps one unit over a breakpoint or watchpoint, the server must not report stops of the other unit."""
     arguments = [*PANIC[:-1], "udp:size=128,count=8,rate=100G"]
     said, summary = gdb(
         arguments,

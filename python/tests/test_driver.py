@@ -98,7 +98,7 @@ def test_a_delivery_that_cannot_be_is_refused(
     with pytest.raises(spinet.InputError, match="delivery") as caught:
         tenant.context(program=program, delivery=delivery)
     assert says in str(caught.value)
-    program.unload()  # nothing holds it
+    program.unload()  # no context uses the program
 
 
 def test_a_network_loses_doubles_and_reorders_what_comes_after_it(machine: spinet.Machine) -> None:
@@ -108,9 +108,9 @@ def test_a_network_loses_doubles_and_reorders_what_comes_after_it(machine: spine
 
     def passes(faults: str, *, seed: int = 1) -> tuple[int, list[int], bool, bool]:
         machine.network(faults, seed=seed)
-        machine.send(packets, every="500 ns")  # so slowly that none overtakes another in the card
+        machine.send(packets, every="500 ns")  # slow, so that none overtakes another in the card
         machine.finish()
-        seen = [int.from_bytes(packet.data[36:38], "big") for packet in machine.take_sent()]  # its port comes back
+        seen = [int.from_bytes(packet.data[36:38], "big") for packet in machine.take_sent()]  # ports are swapped
         return len(seen), seen, machine.capabilities.reliable, machine.capabilities.in_order
 
     assert passes("") == (100, list(range(1, 101)), True, True)

@@ -58,7 +58,7 @@ def inside(box: Bbox, sheet: Bbox) -> bool:
 
 
 def overlap(one: Bbox, two: Bbox) -> bool:
-    """By more than the margin around a letter."""
+    """True if the boxes overlap by more than the margin around a letter."""
     width = min(one.x1, two.x1) - max(one.x0, two.x0)
     height = min(one.y1, two.y1) - max(one.y0, two.y0)
     return bool(width > 1.5 and height > 3)

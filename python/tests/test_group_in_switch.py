@@ -182,7 +182,7 @@ def test_hosts_pass_parts_of_an_allreduce_round(size: int, n_bytes: int) -> None
     group = Group(operation="ring", size=size, n_bytes=n_bytes)
     result = spinet.run(group.on_hosts(link=LINK, combine_ns=1000))
     rows = result.table("operations").to_pylist()
-    # A part that is empty is not sent: each other one goes to all ranks twice, but for the last hop of each turn.
+    # Empty parts are not sent. Each other part visits all ranks twice, without the last hop of each turn.
     parts = min(size, n_bytes // 4)
     assert [row["kind"] for row in rows].count("send") == parts * (2 * size - 2)
     computed = sum(row["done_ps"] - row["started_ps"] for row in rows if row["kind"] == "calc")

@@ -18,7 +18,7 @@ import frames
 SOURCE = Path("python/tests/handlers/hostile.c")
 HOST = 0x1000_0000_0000_0000
 DESCRIPTORS = HOST - 0x1_0000
-N, BAD = 24, 5  # packets, and which of them the handler is hostile to
+N, BAD = 24, 5  # number of packets, and the packet on which the handler misbehaves
 
 # The report on the bad packet, on the RTL and on the card of the paper, which isolates handlers and stops those that
 # run for more than 20 us. All others are sent back, unless the line says how many.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handlers on this machine: the same bytes as on the simulated card, whatever the number of threads."""
+"""Handlers on this machine: the same bytes as on the simulated card, for any number of threads."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def test_commands_in_flight_are_full_if_there_may_be_one() -> None:
     one = {"program": PING, "traffic": "udp:size=512,count=1000,rate=400G"}
     summary = spinet.run(**one, set={"commands.in_flight_per_unit": 1}).summary
     assert full(summary) == ("nic.commands.nic_send_in_flight", "holds")
-    # Each of the 1000 commands has the place for itself.
+    # One place: the 1000 commands use it one after the other.
     held = summary["counters"]["nic.commands.nic_send_in_flight"]
     assert summary["counters"]["nic.commands.nic_send_commands"] == 1000 and held <= summary["time"]["cycles"]
 
@@ -181,7 +181,7 @@ def test_the_buffer_behind_the_rmt_pipeline_is_full() -> None:
     name = "network[0].ingress.buffered_flit_cycles"
     assert full(summary) == (name, "holds")
     # Alone, the 25 flits of a packet leave one a cycle.
-    # The first is there in the cycle in which the packet came, and in the next one.
+    # The first flit is there for two cycles: the one in which the packet came, and the next one.
     summary = spinet.run(nic="panic", chains="all:", traffic="udp:size=1500,count=1").summary
     assert summary["counters"][name] == sum(range(2, 27))
 

@@ -47,7 +47,7 @@ def test_memory_does_not_grow_with_the_packets() -> None:
 
 
 def hear_requests_to_end() -> None:
-    """A process that was started with `nohup`, as the tests may be, hands down that SIGHUP is ignored."""
+    """Restore the default reactions to signals. Under `nohup`, the tests and their children ignore SIGHUP."""
     for request_to_end in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(request_to_end, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)

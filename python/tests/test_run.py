@@ -343,7 +343,7 @@ sys.exit(cli.main(sys.argv[1:]))
 
 
 def hear_ctrl_c() -> None:
-    """A process that was started in the background, as CI may start the tests, hands down that SIGINT is ignored."""
+    """Restore the default reaction to SIGINT. If CI starts the tests in the background, their children ignore it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

@@ -57,7 +57,7 @@ RECORD = 400  # for which an HPU writes an error to the host
 
 @dataclass(frozen=True, kw_only=True)
 class Hog:
-    """A hostile tenant: its handlers, its packets, their messages, and the way in which it attacks the victim."""
+    """A hostile tenant: its handlers, packets and messages, and the way in which it attacks the victim."""
 
     takes: str
     bound: str
@@ -83,7 +83,7 @@ def unended(takes: str, bound: str, *, first: bool = False) -> Hog:
 
 
 def by_11_hpus(takes: str, bound: str, handler: str, *, late: int) -> Hog:
-    """Handlers that begin one in 190 ns and run for 2,000 cycles keep 11 of 32 HPUs, never all of a cluster."""
+    """Handlers that begin every 190 ns and run for 2,000 cycles keep 11 of 32 HPUs, never all of a cluster."""
     takes = f"11 HPUs: {takes}"
     return Hog(takes=takes, bound=bound, late=late, handler=handler, count=24, every="190 ns")
 

@@ -39,7 +39,7 @@ class Seen:
     events: list[str]
     latency_ns: dict[int, int]  # by number of the packet
     after_ns: int  # of a packet when all is over
-    attacks: tuple[Event, ...]  # what the attacker heard
+    attacks: tuple[Event, ...]  # events of the attacker
     stolen: bool  # the secret left the card, or reached the attacker's host memory
 
 

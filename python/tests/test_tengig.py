@@ -167,7 +167,7 @@ def test_the_card_counts_what_it_drops(defines: dict[str, str]) -> None:
     check_intact(result)
     dropped = result.counter("registers.dropped_frames")
     assert dropped > 1000
-    # The MAC counts in memory where there was no place; what its own buffer did not hold is not there.
+    # The MAC's counters in memory have only frames without a place in memory, not those without room in its buffer.
     assert 0 < result.counter("host.card.in_dropped") <= dropped
 
 

@@ -130,7 +130,7 @@ def _weight(tenant: Mapping[str, Any]) -> str:
 
 
 def _window(summary: Mapping[str, Any]) -> str:
-    """When shares were measured."""
+    """The time in which shares were measured."""
     window = summary["share_window_ns"]
     if window is None:
         return "they never sent at the same time, so it and the shares are of the whole run"
@@ -191,7 +191,7 @@ def _chains(summary: Mapping[str, Any]) -> Blocks:
         name = chain["name"] if not chain["services"] else f"{chain['name']}: {' -> '.join(chain['services'])}"
         rows.append((name, f"{chain['in']:,}", f"{chain['dropped']:,}", f"{chain['detoured']:,}", mean, *[""] * 5))
         if len(summary["chains"]) == 1 and len(chain["hops"]) < 2:
-            continue  # it is what the table of services says
+            continue  # the table of services has the same values
         for i, hop in enumerate(chain["hops"]):
             rows.append((f"  {i + 1}. {hop['service']}", f"{hop['packets']:,}", "", f"{hop['detours']:,}",
                          _time(hop["total_ns"]["mean"]) if hop["total_ns"] else "-", *_split(hop)))  # fmt: skip

@@ -230,7 +230,7 @@ def _networks(
 
 
 def _named(files: tuple[str, ...]) -> dict[str, Path]:
-    """Files by name: the one given in front of a file, or the file's own."""
+    """Files by name: the name given before the file, or else the file's own name."""
     from spinet._core import UsageError
 
     if not files:

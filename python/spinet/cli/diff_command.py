@@ -37,8 +37,8 @@ _SHOWN = 30  # changes of a section
 def command(before: str, after: str, tolerance: float, counters: bool, everything: bool, as_json: bool) -> int:
     """Show what changed between two results: folders of two runs (spinet run -o DIR), or of two sweeps.
 
-    Of runs: the values of their experiments, all values of their summaries, and with --profile in both runs the cycles
-    of source lines. Of sweeps: the summaries of runs with equal settings. Times of this machine are left out.
+    For runs, it compares the experiments, all values of the summaries, and the cycles of source lines if both runs have
+    --profile. For sweeps, it compares the summaries of runs with equal settings. It leaves out times of this machine.
 
     \b
     Examples:

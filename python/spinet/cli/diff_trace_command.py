@@ -29,8 +29,8 @@ from spinet.cli import parameters
 def command(a: str, b: str, elf: str | None, lookahead: int | None, listed: int | None, as_json: bool) -> int:
     """Compare instruction traces: the first difference in values, the first difference in time, and its cause.
 
-    A and B are files as spinet run --trace-instructions, spinet exec --trace or PsPIN's RTL write them, or folders, of
-    which files of the same name are compared. Exit code 0 if they are the same, 1 if not.
+    A and B are trace files of spinet run --trace-instructions, spinet exec --trace or PsPIN's RTL. If they are folders,
+    files of the same name are compared. Exit code 0 if they are the same, 1 if not.
 
     \b
     Examples:

@@ -63,8 +63,8 @@ def command(
     measured in steady state: in the last three quarters of the time in which packets come. So packets that a buffer
     soaks up do not count. Rates are those on the line, with FCS, preamble and gap.
 
-    The rate of --traffic is the one that is searched for. A generator without a count makes 20,000 packets. A capture
-    is played back to back at each rate.
+    The search replaces the rate of --traffic. A generator without a count makes 20,000 packets. A capture is played
+    back to back at each rate.
 
     \b
     Examples:

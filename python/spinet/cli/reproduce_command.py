@@ -60,8 +60,8 @@ def command(
 ) -> int:
     """Measure the figures and tables of a paper, and compare them with the published values.
 
-    Without a name all experiments are run. A point that misses makes the exit code 1, unless the experiment gives the
-    reason; such a reason for a point that hits does, too.
+    Without a name all experiments are run. The exit code is 1 if a point misses and the experiment gives no reason for
+    it, or if a point hits although the experiment gives a reason for a miss.
 
     \b
     Examples:

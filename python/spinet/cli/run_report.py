@@ -16,9 +16,9 @@ from rich.table import Table
 from rich.text import Text
 
 _BAR = 32  # columns of the longest bar, where there is room
-_LEAST_BAR = 8  # where there is less, none is drawn
+_LEAST_BAR = 8  # with less space, no bar is drawn
 _MOST_COLUMNS = 100
-_KEEPS_UP = 0.995  # share of the offered packets from which on a card holds the offered rate
+_KEEPS_UP = 0.995  # a card that handles this share of the offered packets holds the offered rate
 _MOST_RESOURCES, _LEAST_BUSY = 4, 0.01  # number and share of the busiest parts that are shown
 
 # Stages of a packet in the card by their names in the summary, each with an explanation.
@@ -95,7 +95,7 @@ def remarks(summary: Mapping[str, Any]) -> list[str]:
 
 
 def columns() -> int:
-    """Columns that there are to print in."""
+    """Width of the output in columns."""
     return min(shutil.get_terminal_size((_MOST_COLUMNS, 24)).columns, _MOST_COLUMNS)
 
 
@@ -407,7 +407,7 @@ def _stuck(summary: Mapping[str, Any]) -> Blocks:
 
 
 def resources(summary: Mapping[str, Any]) -> Blocks:
-    """The rate that the card holds, and its busiest parts; of several of a kind, the busiest one."""
+    """The rate that the card holds, and its busiest parts; only the busiest one of several parts of a kind."""
     if summary["steady"] is not None:
         yield "\n".join(_steady(summary["steady"], summary.get("hpus")))
     found: dict[str, Mapping[str, Any]] = {}
@@ -455,7 +455,7 @@ def footer(summary: Mapping[str, Any]) -> str:
     """Digest, seed and duration of the run."""
     wall = summary["wall"]
     took = f"computed in {duration(wall['seconds'] * 1e9)}"
-    if wall["seconds"] > 0.1:  # a shorter run would measure the start
+    if wall["seconds"] > 0.1:  # in a shorter run, start-up takes most of the time
         took += f", {_scaled(wall['cycles_per_second'], ('', 'k', 'M', 'G'))} cycles/s"
     return f"Digest {summary['digest'][:16]}, seed {summary['seed']}, {took}"
 

@@ -191,7 +191,7 @@ class Flare:
         return _node("flare_host.c", ports, content, _FRAMES_AT + _CORES * _FRAME_BYTES, {})
 
     def switch(self, number: int) -> dict[str, Any]:
-        """Keys of the node of a leaf switch's card. If `number` is the number of leaves: of the root's card."""
+        """Keys of the node of a leaf switch's card, or of the root's card if `number` is the number of leaves."""
         below = self.hosts // self.leaves
         is_root = self.leaves == 1 or number == self.leaves
         if self.leaves > 1 and is_root:

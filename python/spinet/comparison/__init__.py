@@ -86,7 +86,7 @@ def compare(
     units
         Cores of a card with chains, as units of one service.
     threads
-        Of this machine.
+        Number of worker threads on this machine.
     seed, limit, defines
         As in `spinet.run`; the limit holds for each NIC.
     on_nic
@@ -97,7 +97,7 @@ def compare(
     InputError
         If something that was given cannot be used, or no NIC can run it.
     BuildError
-        If the handlers do not compile for PsPIN, which decides what handlers there are.
+        If the handlers do not compile for PsPIN. The list of handlers comes from this build.
 
     Examples
     --------

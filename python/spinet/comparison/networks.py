@@ -71,7 +71,7 @@ class NetworkRow:
     network
         Its name.
     nodes, switches
-        Their numbers.
+        Number of nodes, and number of switches.
     cards
         Number of nodes with each card.
     ended, ended_text
@@ -85,7 +85,7 @@ class NetworkRow:
     host_cpu_ns, busiest_host_cpu_ns
         Processor time of all hosts, and of the host with most of it.
     handler_cycles, handler_runs
-        Of all cards.
+        Cycles in handlers, and runs of handlers, on all cards.
     busiest_card, busiest_card_cycles
         The node whose card has the most cycles in handlers.
     digest

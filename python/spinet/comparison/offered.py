@@ -15,7 +15,7 @@ import numpy as np
 from spinet import _offered
 from spinet._core import InputError, UsageError
 
-LEAST_BYTES = 60  # IEEE 802.3, 3.2.7: without FCS; captures have shorter ones, from before they were padded
+LEAST_BYTES = 60  # IEEE 802.3, 3.2.7: without FCS; captures can have shorter frames, recorded before the padding
 LINE_BYTES = 24  # IEEE 802.3: FCS 4, preamble and start delimiter 8, gap 12
 
 _SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6

@@ -152,7 +152,7 @@ class Handlers(OnKind):
         return (rows["host_writes"] > 0) & (rows["task_done_ps"] >= 0), rows["task_done_ps"], rows["bytes"]
 
     def parts(self, rows: Mapping[str, Times], due: Times, out: Times) -> list[Part]:
-        """A header handler runs while the packet waits in its message's queue; a completion handler after its own."""
+        """Header handlers run while the packet is in the message queue, completion handlers after payload handlers."""
         late = (rows["completion_start_ps"] >= 0) & (rows["completion_start_ps"] < out)
         completion = [np.where(late, rows[f"completion_{edge}_ps"], -1) for edge in ("start", "end")]
         passed = [rows[f"{edge}_ps"] for edge in ("stored", "her", "task_sent", "accepted", "copied", "start", "end")]

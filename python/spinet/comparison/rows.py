@@ -67,11 +67,11 @@ class Output:
     Attributes
     ----------
     compared
-        Packets that were looked at.
+        Number of packets that were compared.
     sha256
-        Over all of them, sorted.
+        Hash of these packets, in sorted order.
     missing, unexpected
-        Packets that only the reference sent, and packets that only this NIC sent.
+        Number of packets that only the reference sent, and that only this NIC sent.
     """
 
     compared: int

@@ -170,7 +170,7 @@ def _simple(loop: Loop) -> Loop | Bytes:
 
 
 def _members(members: list[Loop | Bytes]) -> Loop | Bytes | None:
-    """A struct. Each member that is bytes becomes a block of its own."""
+    """A struct. Each member that consists of bytes becomes a separate block."""
     if not members:
         return None
     if all(isinstance(member, Bytes) or member.is_innermost for member in members):

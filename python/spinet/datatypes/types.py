@@ -373,7 +373,7 @@ def _made(
         for side in (0, 1)
     ]
     lbs, ubs = low + column("lb"), high + column("ub")
-    # A bound that `resized` set hides those that follow from data (MPI 4.0, 5.1.6). Open MPI 5 does this, MPICH 5 not.
+    # A bound that `resized` set hides those that follow from data (MPI 4.0, 5.1.6). MPICH 5 differs from this.
     keep_lb, keep_ub = (np.resize(mark, len(used)) if any(mark) else np.full(len(used), True) for mark in marked)
     lb, ub = int(lbs[keep_lb].min()), int(ubs[keep_ub].max())
     marks = (any(marked[0]), any(marked[1]))

@@ -3,7 +3,7 @@
 
 A drawing is made in steps, one file each: `boxes` turns a design into a tree of boxes, in which copies are drawn once;
 `layers` gives each box a column, and a place in it; `places` gives all of it coordinates; `paint`
-writes it. All numbers are whole, so a design has one drawing.
+writes it. All numbers are integers, so equal designs have equal drawings.
 """
 
 from __future__ import annotations

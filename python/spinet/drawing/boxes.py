@@ -21,7 +21,7 @@ class Pin:
     names: set[str] = field(default_factory=set)
     is_left: bool = False
     y: int = 0
-    """Once placed: from the top of its box."""
+    """Distance from the top of its box, set by `places`."""
 
     @property
     def label(self) -> str:
@@ -71,7 +71,7 @@ class Wire:
     count: int = 0
     is_backward: bool = False
     points: list[tuple[int, int]] = field(default_factory=list)
-    """Once placed: in the drawing of the box around both."""
+    """Coordinates in the box around both ends, set by `places`."""
 
 
 def tree(design: Design) -> Box:

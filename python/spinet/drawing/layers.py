@@ -21,7 +21,7 @@ class Stop:
     pin: Pin | None
     layer: int
     y: int = 0
-    """Once placed."""
+    """Set by `places`."""
 
 
 @dataclass(eq=False)
@@ -30,7 +30,7 @@ class Slot:
 
     box: Box | None
     stops: list[Stop] = field(default_factory=list)
-    """A passing wire has one."""
+    """One stop for a passing wire."""
     y: int = 0
     height: int = 0
 

@@ -129,7 +129,7 @@ def _settle(column: list[Slot], wishes: list[tuple[int, int]]) -> None:
         tops.append(tops[-1] + above.height + _space(above, below))
     pools: list[list[int]] = []  # sum of weighted wishes, weight, how many slots
     for (wish, weight), top in zip(wishes, tops, strict=True):
-        heavy = weight * 100 + 1  # a slot that wishes nothing gives way
+        heavy = weight * 100 + 1  # a slot without a desired row moves for all others
         pools.append([(wish - top) * heavy, heavy, 1])
         while len(pools) > 1 and pools[-2][0] * pools[-1][1] > pools[-1][0] * pools[-2][1]:
             last = pools.pop()

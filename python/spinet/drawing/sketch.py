@@ -60,7 +60,7 @@ class _Sketch:
         self.parts[path], self.ports[path] = (what, clock), []
 
     def way(self, source: str, target: str, protocol: str, *, latency: int = 1) -> None:
-        """From one port to another, `part.port`, through the borders of groups under their own name."""
+        """Connect two ports, given as `part.port`. The group around a part shows the port under the same name."""
         for end in (source, target):
             part, _, port = end.rpartition(".")
             if port not in self.ports[part]:
@@ -298,7 +298,7 @@ def _rmt_only(name: str, about: str, params: Params) -> Design:
 
 
 def _pspin(name: str, about: str, params: Params) -> Design:
-    """Connections, without events to the host about ends and errors of handlers, which come from every part."""
+    """Connections. Events to the host about ends and errors of handlers are left out, because every part sends them."""
     cluster, l2, scheduler = params["cluster"], params["l2"], params["scheduler"]
     commands, outbound = params["commands"], params["outbound"]
     card = _Sketch(name, about, {"card": f"{params['clock_mhz']} MHz"})

@@ -29,7 +29,7 @@ class Stack:
 class Group:
     """Bars of one label side by side, a value for each series; `None` where there is none.
 
-    `slack` is how far a measured value may be from the published ones; 0 where it is not to be drawn.
+    `slack` is the tolerance of the measured value; 0 draws no tolerance.
     """
 
     label: str
@@ -51,7 +51,7 @@ class BarPanel:
 
     @property
     def names(self) -> list[str]:
-        """Of its series."""
+        """Names of its series."""
         return list(dict.fromkeys(name for group in self.groups for name in group.values))
 
 

@@ -34,7 +34,7 @@ class Curve:
     look
         Number of its color, marker and dashes: curves that belong together have the same.
     slack
-        Of published points: how far a measured one may be away; none drawn where it is empty or 0.
+        For published points: tolerance of the measured value at each point. No bar is drawn if it is empty or 0.
     """
 
     label: str
@@ -62,7 +62,7 @@ class Panel:
     y_min, y_max
         Ends of the vertical axis; chosen if 0.
     legend
-        Whether it has one.
+        True if the panel has a legend.
     """
 
     title: str = ""
@@ -80,12 +80,12 @@ class Panel:
 
     @property
     def labels(self) -> list[str]:
-        """Of its legend: measured, published, formulas."""
+        """Labels of the legend: first measured curves, then published ones, then formulas."""
         return [curve.label for curve in self.ordered if curve.label] if self.legend else []
 
     @property
     def ordered(self) -> list[Curve]:
-        """Its curves as the legend has them."""
+        """The curves in the order of the legend."""
         return sorted(self.curves, key=lambda curve: ("measured", "published", "formula").index(curve.kind))
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run as one HTML file with charts, which needs no network.
 
-`series` makes numbers over time of the tables of a run, `charts` makes Vega-Lite specifications of those, `sections`
-puts charts and tables together, and `page` writes the file.
+`series` turns the tables of a run into numbers over time, `charts` turns these into Vega-Lite specifications,
+`sections` puts charts and tables together, and `page` writes the file.
 """
 
 from __future__ import annotations

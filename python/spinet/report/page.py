@@ -155,7 +155,7 @@ def _section(section: Section) -> Markup:
 
 
 def _json(value: object) -> str:
-    # "<" begins an element only outside of strings, where JSON has none.
+    # Escaped, so that a "<" in a text cannot begin an HTML element. JSON has "<" only in strings.
     return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MOST_RESOURCES = 24
 _MOST_LINES = 20  # of source
 _SLOWEST = 8
-_MOST_CAUSES = 9  # the others are one
+_MOST_CAUSES = 9  # all others are shown as one
 _NO_TABLE = "This run kept no table of packets."
 
 

@@ -26,7 +26,7 @@ class Expectation:
     Attributes
     ----------
     point, quantity
-        What it is about.
+        The point and the quantity that the row is about.
     unit
         As people write it: ``ns``, ``Gbit/s``.
     relation

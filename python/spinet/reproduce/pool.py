@@ -89,7 +89,7 @@ def _job(experiment: Experiment, point: Point) -> Job:
 
 
 def _measured(name: str, root: str, point: Point) -> dict[str, float]:
-    """In any process, which loads the experiment for itself."""
+    """Measure a point. Runs in any process, and loads the experiment itself."""
     experiment = load(name, root=Path(root))
     try:
         return _plain(experiment.measure(**point.settings))
@@ -99,18 +99,18 @@ def _measured(name: str, root: str, point: Point) -> dict[str, float]:
 
 
 def _plain(values: Mapping[str, float]) -> dict[str, float]:
-    """Numbers that JSON keeps; NumPy's are turned into Python's."""
+    """The values as numbers that JSON can store: NumPy's numbers become Python's."""
     return {name: value if isinstance(value, int) else float(value) for name, value in values.items()}
 
 
 def _key(experiment: Experiment, point: Point) -> str:
-    """Stands for all that the result of a point can depend on."""
+    """A cache key that covers everything on which the result of a point can depend."""
     return store.key(experiment.name, sorted(point.settings.items()), _content(experiment.file.parent))
 
 
 @cache
 def _content(folder: Path) -> str:
-    """Stands for the simulator, its compiler, the SDK, the cards' firmware and the experiments of a paper."""
+    """A hash over the simulator, its compiler, the SDK, the cards' firmware and the experiments of a paper."""
     package = Path(_core.__file__).parent
     files = [path for path in package.iterdir() if path.suffix == ".so"]
     files += [path for path in package.rglob("*.py") if not _NOT_MODEL & set(path.relative_to(package).parts)]

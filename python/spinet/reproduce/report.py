@@ -46,7 +46,7 @@ class Judged:
 
     @property
     def difference(self) -> str:
-        """In percent, or in the unit of an absolute tolerance; None if a bound holds."""
+        """The difference in percent, or in the unit of an absolute tolerance; empty if a bound holds."""
         if self.measured is None:
             return "-"
         if self.row.relation != "=" and self.row.agrees(self.measured):
@@ -68,7 +68,7 @@ class Report:
 
     @property
     def verdicts(self) -> list[Verdict]:
-        """Of values and claims."""
+        """Verdicts of values and claims."""
         return [value.verdict for value in self.values] + [verdict for _, verdict in self.claims]
 
     @property
@@ -159,7 +159,7 @@ def reason_of(verdict: Verdict, of: Expectation | Claim) -> str:
 
 
 def _short(value: float) -> str:
-    """Four digits are as many as a reader compares."""
+    """A value with four digits; readers do not compare more."""
     return number(value) if abs(value) >= 1000 else f"{value:.4g}"
 
 

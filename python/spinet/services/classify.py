@@ -35,7 +35,7 @@ Box = tuple[Range, ...]
 def fields(frame: bytes) -> tuple[int, ...] | None:
     """The fields of a frame, in the order of `rules.FIELDS`; None if the handler gives it to the host without a rule.
 
-    Without VLAN tags, such as in all captures here.
+    The frame must have no VLAN tags; no capture here has one.
     """
     if len(frame) < 34 or frame[12:14] != b"\x08\x00" or frame[14] >> 4 != 4:
         return None
@@ -71,7 +71,8 @@ class Classifier:
         Text with rules, or rules in the order in which they are tried. `rules.read` reads a file. After them, the rule
         ``default`` gives all other packets to the host.
     leaf_rules
-        Most rules that a leaf lists; a great number makes one list of all. Default: as few as fit into `max_bytes`.
+        Largest number of rules in a leaf. With the number of rules or more, the tree is a single list. Default: the
+        smallest number with which the tree fits into `max_bytes`.
     max_bytes
         Most bytes of handler memory.
 
@@ -175,7 +176,7 @@ def _tree(all_rules: Sequence[Rule], leaf_rules: int, max_bytes: int) -> _Tree |
     kept: dict[tuple[int, ...], int] = {}
     depth = 0
     queue: list[tuple[int, int, Box, list[int]]] = [(0, 0, ALL, list(range(len(boxes))))]
-    for at, level, region, given in queue:  # which grows meanwhile
+    for at, level, region, given in queue:  # the loop appends to this queue
         depth = max(depth, level)
         rules = _first(boxes, given, region)
         split = _split(boxes, rules, region) if len(rules) > leaf_rules else None
@@ -212,7 +213,7 @@ def _first(boxes: Sequence[Box], rules: list[int], region: Box) -> list[int]:
 
 
 def _split(boxes: Sequence[Box], rules: list[int], region: Box) -> tuple[int, int] | None:
-    """Field and value after which two parts have few rules, and nearly as many; None if all rules cover the region."""
+    """Field and value of the best split: few rules in both parts, nearly equal. None if all rules cover the region."""
     best: tuple[int, int, int] | None = None  # cost, field, value
     for field, (low, high) in enumerate(region):
         firsts = sorted(boxes[rule][field][0] for rule in rules)

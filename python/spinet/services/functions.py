@@ -45,7 +45,7 @@ class HostCosts:
     load_ns
         To find a function's file, relocate it, and call the driver.
     unload_ns
-        To choose a function and take it out.
+        To choose a function and unload it.
     """
 
     poll_ns: int = 50  # assumed: as for clients (client.py)
@@ -415,7 +415,7 @@ class Functions:
         )
 
     def _unload(self, slot: _Slot) -> None:
-        """Take a function out, when the requests that it has are answered."""
+        """Unload a function after its current requests are answered."""
         one = slot.installed
         assert one is not None, "a function is in the slot"
         self._work(self.costs.unload_ns)

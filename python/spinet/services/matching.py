@@ -186,9 +186,9 @@ class Matching:
     Attributes
     ----------
     receives
-        Most receives of a card that are posted, or whose message arrives.
+        Largest number of receives of a card that are posted, or whose message is arriving.
     unexpected
-        Most messages of a card that wait for a receive.
+        Largest number of messages that wait on a card for a receive.
     area_bytes
         Host memory of a card for buffers.
 
@@ -429,7 +429,7 @@ class Endpoint:
     def _begin(self) -> None:
         """Send the messages that the window of this receiver allows."""
         first = min(self._receives, default=self._posted + 1)
-        # A record has its place until the receive has ended.
+        # A receive occupies its place among the records until it has ended.
         while self._queue and self._queue[0].number <= self._taken + WINDOW:
             if self._queue[0].number - first >= NUMBERS["RECORDS"]:
                 break
@@ -516,7 +516,7 @@ class Endpoint:
                 self._end(send, "busy" if send.is_busy else "lost")
                 self._gaps.setdefault(send.to, send.number)
             else:
-                self.host.write(HOST_AT + at, bytes(8))  # to see another answer
+                self.host.write(HOST_AT + at, bytes(8))  # clear the old answer, to see a new one
                 self._transmit(send)
 
     def _end(self, one: Send | Receive, status: str) -> None:

@@ -214,7 +214,7 @@ def run(
     folder: OutputFolder | None = None,
     on_run: OnRun | None = None,
 ) -> Sweep:
-    """Do the runs of a plan; `options` of the command stand in errors in place of keywords."""
+    """Do the runs of a plan. Errors name the command's `options`, if given, instead of keywords."""
     import contextlib
 
     with contextlib.ExitStack() as stack:

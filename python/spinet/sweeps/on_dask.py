@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs on the workers of a Dask scheduler, which gives those of a lost worker to another one."""
+"""Runs jobs on the workers of a Dask scheduler. The scheduler gives jobs of a lost worker to another worker."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _client(distributed: Any, scheduler: str) -> Any:
 
 
 def _check(simulator: str) -> None:
-    """In a worker: it must have the simulator of the one that asks."""
+    """Runs in a worker: refuses the job if the worker has another build of the simulator than the caller."""
     if store.simulator() != simulator:
         raise UsageError("a worker has another build of spinet", hint="install the same version on all machines")
 

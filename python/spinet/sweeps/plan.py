@@ -130,7 +130,7 @@ class Plan:
                 yield {**case, **dict(zip(self.vary, values, strict=True))}
 
     def probes(self) -> Iterator[Settings]:
-        """Few runs that have the values of every key: a wrong value shows before anything is run."""
+        """A few runs that together have all values of every key, so that a wrong value shows before the first run."""
         first = next(self.runs())
         yield first
         for case in self.cases[1:_PROBED]:

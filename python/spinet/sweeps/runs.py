@@ -87,7 +87,7 @@ def _job(plan: Plan, keywords: Keywords, options: bool, once: _compile.Once, num
 
 
 def simulate(ready: Ready) -> dict[str, Any]:
-    """In any process: the summary of the run."""
+    """Simulate a run and return its summary. Runs in any process."""
     return dict(api.collect(ready, keep_packets=False).summary)
 
 
@@ -102,7 +102,7 @@ def _at(settings: Settings, plan: Plan, error: InputError) -> UsageError:
 
 
 def _key(ready: Ready) -> str:
-    """Stands for everything that decides the run's summary: files count by their content."""
+    """A cache key that covers everything on which the run's summary depends. Files count by content."""
     experiment = ready.experiment
     elfs = {name: store.digest(elf) for name, elf in ready.elfs.items()}
     values = _by_content(experiment.values, Path(experiment.base_dir))

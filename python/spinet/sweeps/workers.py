@@ -131,8 +131,8 @@ def _on_processes(items: Iterator[Job | Done], n: int) -> Iterator[Done]:
                     lost.append(item)
         if not lost:
             return
-        # A process ended, and with it the pool. Each job that was in flight now gets a process of its own, so that one
-        # that ends its process again is known, and ends nothing else.
+        # A process ended, and with it the pool. Each job that was in flight now gets its own process. A job that ends
+        # # its process again can then be identified, and it harms no other job.
         for job in lost:
             with _processes(1) as pool:
                 for again in _in_pool(iter([job]), pool, 1):
@@ -174,7 +174,7 @@ def _in_pool(items: Iterator[Job | Done], pool: _Pool, n: int) -> Iterator[Done 
 def _processes(n: int) -> Iterator[_Pool]:
     """Fresh processes: they inherit no modules and no threads of this one."""
     others = set(multiprocessing.active_children())
-    # Here are the scratch files of processes that end before they can clean up.
+    # This folder has the scratch files of processes that end before they can clean up.
     with _files.scratch() as scratch, _thread_faults() as faults:
         pool = _Pool(n, mp_context=_Context(), initializer=_begin, initargs=(str(scratch),))
         pool.faults = faults

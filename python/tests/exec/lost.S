@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Traps with no handler to go to. */
+/* Traps without a trap handler. */
     .section .text.start, "ax"
     .globl _start
 _start:

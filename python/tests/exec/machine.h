@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The surroundings of a bare-metal test, with what the public RISC-V tests do before and after theirs: control registers
+ * The code around a bare-metal test, as in the public RISC-V tests: control registers
  * that a core may lack are written with mtvec pointing to the next instruction, so that a trap skips the write; the test
  * is entered by mret; it ends by ecall, and the trap handler writes the verdict to tohost. gp holds the number of the
  * test.
  *
- * A test that wants traps defines `on_trap`, which gets all of them but the final ecall.
+ * A test that expects traps defines `on_trap`, which handles all traps except the final ecall.
  */
 #define MPP 0x1800
 

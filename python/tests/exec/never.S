@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes nothing to tohost that would be a verdict. */
+/* Writes no verdict to tohost. */
 #include "machine.h"
 BEGIN(0)
 here:

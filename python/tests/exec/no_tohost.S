@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nobody to report to. */
+/* A program without the symbol tohost. */
     .section .text.start, "ax"
     .globl _start
 _start:

@@ -19,7 +19,7 @@ BEGIN(0)
     TEST(13, a0, 0, lw a0, 0(s0))
     TEST(14, a0, 0, li a2, 9; lr.w a3, (s0); sc.w a0, a2, (s0))
     TEST(15, a0, 9, lw a0, 0(s0))
-    /* One for each reservation, and only where it was made. */
+    /* A reservation allows one store-conditional, and only to its own address. */
     TEST(16, a0, 1, sc.w a0, a2, (s0); snez a0, a0)
     TEST(17, a0, 1, la a4, word + 256; lr.w a3, (a4); sc.w a0, a2, (s0); snez a0, a0)
     /* A thousand increments. */

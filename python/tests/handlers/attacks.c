@@ -79,8 +79,8 @@ void end_at_trap(uint32_t offset);
 void loop_over_victim(void);
 /*
  * end_at_trap: the loop begins at taken_over and ends with the first instruction of the runtime's trap handler, which
- * lies ahead at a multiple of 256 bytes, as this code does: jumps to the one lp.endi that says that distance.
- * taken_over: what happens then, if the loop acts in machine mode.
+ * lies ahead. Both are at multiples of 256 bytes, so it jumps to the lp.endi that has this distance.
+ * taken_over: runs if the loop also acts in machine mode.
  */
 __asm__(".text\n.balign 256\n.option push\n.option norvc\n"
         "end_at_trap: j 1f\n"
@@ -126,7 +126,7 @@ __handler__ void attack_ph(handler_args_t *args)
     __builtin_memcpy(&c, (void *)(packet + PAYLOAD + 12), 4);
     calls++;
     switch (deed) {
-    case NOTHING: break; /* nothing: what all is compared with */
+    case NOTHING: break; /* does nothing: the reference for all other actions */
     /* One access, to the address a. */
     case LOAD: (void)WORD(a); break;
     case STORE: WORD(a) = b; break;
@@ -150,7 +150,7 @@ __handler__ void attack_ph(handler_args_t *args)
     case COPY_TO_HOST_AT: spin_dma_to_host((uint64_t)a << 32 | b, mine, c, false, &command); break;
     case COPY_FROM_HOST: spin_dma_from_host(host_of(task), a, b, false, &command); break;
     case WRITE_TO_HOST_AT: spin_write_to_host((uint64_t)a << 32 | b, SECRET, &command); break;
-    case COMMAND: /* word 2 of a command to the own host memory, by its number: a is the info, b word 2, c word 3 */
+    case COMMAND: /* any command with the own host address: a is the info word, b and c are words 2 and 3 */
         (void)spin_cmd_issue_host(host_of(task), b, c, 0, a);
         break;
     /* Jumps to the address a, with wrong values in registers that the runtime relies on. */
@@ -159,7 +159,7 @@ __handler__ void attack_ph(handler_args_t *args)
     case RETURN_WITH_SP: /* return with another stack pointer */
         __asm__ volatile("mv ra, %1\n\tmv sp, %0\n\tli s0, 0x1B205000\n\tret" ::"r"(a), "r"(back));
         break;
-    case RETURN_WITH_S0: /* return with a driver's address that is a byte too high: its registers are there, its words are not */
+    case RETURN_WITH_S0: /* return with a driver address that is one byte too high: within the registers, but misaligned */
         __asm__ volatile("mv ra, %0\n\tli s0, 0x1B205001\n\tret" ::"r"(back));
         break;
     case SPOIL_GP: __asm__ volatile("li gp, 0\n\tli tp, 0"); break;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A hostile tenant and its victim, both with all three handlers, on the same HPUs; see test_raids.py. The raider does
-   what its packets
- * say, in its header, payload and completion handlers alike: their payload is the number of an action and three words.
+ * A hostile tenant and its victim, both with all three handlers, on the same HPUs; see test_raids.py. The raider's
+ * header, payload and completion handlers all perform the action in its packets.
+ * The payload of a packet is the number of an action and three words.
  */
 #include <handler.h>
 #include <spin_net.h>
@@ -174,7 +174,7 @@ static void raid(handler_args_t *args, uint32_t role)
     case WRITE_CSR: ((uint32_t(*)(uint32_t))((uint32_t)csr_writes + 8 * a))(b); break;
     case EXECUTE: ((void (*)(void))((uint32_t)instructions + 8 * a))(); break;
     case RUN_AT: ((void (*)(void))a)(); break;
-    case RUN_OWN_WORDS: /* code of its own, where it may write: handler memory, stack, packet, scratchpad */
+    case RUN_OWN_WORDS: /* write code to own memory and run it: handler memory, stack, packet or scratchpad */
         WORD(a) = 0x00008067;
         WORD(a + 4) = 0x00008067;
         __asm__ volatile("fence.i");
@@ -222,7 +222,7 @@ static void raid(handler_args_t *args, uint32_t role)
                          ".insn i 0x7b, 0, x1, x0, 2\n\t.insn i 0x7b, 1, x1, x0, 12\n\t.insn i 0x7b, 2, x1, t0, 0\n\t"
                          "mv ra, %0\n\tli s0, 0x1B205000\n\tret\n\tnop\n\tnop\n\tnop\n\tnop\n\tnop\n\tnop" ::"r"(back) : "t0");
         break;
-    case NEVER_RING: /* run the runtime's loop on own words: where it looks for a handler, there is one */
+    case NEVER_RING: /* run the runtime's loop on own memory in place of the driver; it contains a handler's address */
         WORD(mine) = (uint32_t)back;
         WORD(mine + 0x50) = 0;
         __asm__ volatile("mv ra, %0\n\tmv s0, %1\n\tret" ::"r"(back), "r"(mine));
@@ -241,7 +241,7 @@ static void raid(handler_args_t *args, uint32_t role)
             SET(ERROR, a + i);
         }
         break;
-    case ARM_TRAPS: /* traps and interrupts of user mode, if there were any */
+    case ARM_TRAPS: /* try to enable traps and interrupts of user mode, which the card does not have */
         __asm__ volatile("csrw 0x005, %0\n\tcsrw 0x041, %0\n\tcsrw 0x042, %0\n\tcsrw 0x000, %1" ::"r"(mine), "r"(0x11));
         break;
     case RESERVE_AND_LEAVE: __asm__ volatile("lr.w %0, (%1)" : "=r"(old) : "r"(mine) : "memory"); break;

@@ -65,7 +65,7 @@ wait:
     .4byte  DISPATCH_FIFO << 20 | S2 << 15 | 6 << 12 | T0 << 7 | 0x03 /* p.elw t0, DISPATCH_FIFO(s2) */
     call    enter
 
-/* After a trap the loop starts anew. As PsPIN's runtime (hpu.c) comes from its compiler, a0 and a1 stay as they are. */
+/* After a trap the loop starts again. a0 and a1 keep their values, as in PsPIN's compiled runtime (hpu.c). */
     .section .text.on_trap, "ax"
     .balign 256
     .globl on_trap
