@@ -79,7 +79,7 @@ static void run(enum event_type type, uint32_t start, uint32_t end) {
     if (rest != end) enqueue(type, rest, end, end - rest);
 }
 
-/* How far each hardware pointer has moved as far as it can be processed; the rest waits for later rounds. */
+/* These functions return each hardware pointer, limited to what can be processed now; the rest waits for later rounds. */
 
 /* Frames leave frame memory in descriptor order: descriptors are fetched only if the frame has a place there. */
 static inline uint32_t newest_send(void) {
@@ -113,7 +113,7 @@ static inline int can_place(void) { return buffer_there[receiving.seen % RECEIVE
 #define RECEIVE_MAILBOX_SEEN receiving.mailbox_seen
 #endif
 
-/* The pointer `newest` has moved past `seen`. Unless another processor was faster, that is an event. It is handled at once,
+/* The pointer `newest` has moved past `seen`. Unless another processor was faster, makes an event and handles it at once,
  * except for the part beyond `most` elements. */
 static inline void hardware_event(enum event_type type, uint32_t (*newest)(void), volatile uint32_t *seen, unsigned which,
                                   uint32_t most) {

@@ -37,7 +37,7 @@ SECTION_TIMER void timer(void)
         wanted |= 1u << EVENT_RETURN_PRODUCER;
     if (is_over(now, &here->statistics_deadline, statistics_time)) {
 #ifdef SPLIT
-        collect_send(); /* the other CPU does not see our counters */
+        collect_send(); /* the other CPU cannot access the counters of this one */
 #endif
         common.statistics_wanted++;
         wanted |= 1u << EVENT_HOUSEKEEPING;

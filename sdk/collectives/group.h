@@ -47,7 +47,7 @@ typedef struct {
     uint32_t bytes;  /* of the vector, at the start of host memory; all-to-all: of the part for one rank */
     uint32_t blocks; /* in the vector, or the part */
     uint32_t window; /* blocks that each rank begins with */
-    uint32_t result; /* its offset in host memory; the 8 bytes behind its `result_bytes` become 1 at the end */
+    uint32_t result; /* offset of the result in host memory; the 8 bytes behind its `result_bytes` become 1 at the end */
     uint32_t result_bytes;
     uint32_t expected;                         /* number of blocks until the end */
     volatile int32_t counters[GROUP_COUNTERS]; /* blocks started, blocks finished, two for the operation */

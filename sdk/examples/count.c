@@ -36,7 +36,7 @@ __handler__ void count_ph(handler_args_t *args)
     amo_add(&counters->bytes, (int32_t)args->task->pkt_mem_size);
 }
 
-/* After the last packet: no other handler of this message runs any more, so plain loads do. */
+/* After the last packet: no other handler of this message runs any more, so plain loads are enough. */
 __handler__ void count_th(handler_args_t *args)
 {
     task_t *task = args->task;

@@ -34,7 +34,7 @@ static void send_back(const task_t *task)
     spin_send_packet(task->pkt_mem, task->pkt_mem_size, &sent);
 }
 
-/* True if the packet is a question that has become its answer. */
+/* True if the packet was a request; it is then turned into the answer. */
 static bool answer_arp(spin_pkt_t pkt)
 {
     spin_eth_t *eth = spin_eth(pkt);
@@ -85,7 +85,7 @@ static bool answer_echo(const spin_headers_t *headers)
     return true;
 }
 
-/* Neither a group nor a broadcast is asked. */
+/* Packets to groups and broadcasts get no answer. */
 static bool is_for_one(const spin_headers_t *headers)
 {
     return headers->ipv4 != NULL && (headers->eth->dst[0] & 1) == 0;

@@ -34,7 +34,7 @@
 #define SPIN_DMA_EXT2LOC 1
 
 /*
- * Point `ptr` at the UDP payload of `pkt` and put its length in bytes into `len`; for the headers of packets.h, or others of
+ * Point `ptr` at the UDP payload of `pkt` and put its length in bytes into `len`; for the headers of packets.h, or others with
  * the same names.
  */
 #define GET_IP_UDP_PLD(pkt, ptr, len)                                                \

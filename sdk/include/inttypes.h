@@ -17,7 +17,7 @@
 #define PRIu16 "hu"
 #define PRIx16 "hx"
 #define PRIX16 "hX"
-/* The 32-bit types are int or long, which are of one size, as the compiler has it. */
+/* The compiler decides whether the 32-bit types are int or long; both have the same size. */
 #define PRId32 SPIN_INT32_LENGTH "d"
 #define PRIi32 SPIN_INT32_LENGTH "i"
 #define PRIo32 SPIN_INT32_LENGTH "o"
@@ -36,7 +36,7 @@
 #define PRIxPTR "x"
 #define PRIXPTR "X"
 
-#ifdef __INT32_FMTd__ /* clang tells */
+#ifdef __INT32_FMTd__ /* clang defines this */
 #define SPIN_INT32_LENGTH ""
 #else /* gcc for bare RISC-V */
 #define SPIN_INT32_LENGTH "l"

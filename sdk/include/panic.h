@@ -35,7 +35,7 @@
 #define PANIC_IN_SERVICE 0x20 /* read: number of this service (bits 0 to 7), class of the packet (8 to 15) */
 #define PANIC_OUT_ADDRESS 0x40 /* write: address of the answer */
 #define PANIC_OUT_LENGTH 0x44  /* write: its length in bytes; sends it */
-#define PANIC_OUT_CHAIN 0x48   /* write: other services to visit afterwards, a byte each, number and 1; 0 ends them */
+#define PANIC_OUT_CHAIN 0x48   /* write: other services to visit afterwards; a byte is a number plus 1, 0 ends the list */
 #define PANIC_OUT_DROP 0x4C    /* write: the current packet is dropped */
 #define PANIC_OUT_COUNT 0x50   /* read: answers that have not left the memory */
 
@@ -72,7 +72,7 @@ static inline void panic_send(const void *data, uint32_t size)
 /* Drops the current packet. 1 store. */
 static inline void panic_drop(void) { PANIC_REGISTER(PANIC_OUT_DROP) = 0; }
 
-/* Services to visit after this one, instead of the remaining ones: `services` has a byte for each, its number and 1. 1 store. */
+/* Replaces the services to visit after this one. Each byte of `services` is a service number plus 1; 0 ends the list. 1 store. */
 static inline void panic_chain(uint32_t services) { PANIC_REGISTER(PANIC_OUT_CHAIN) = services; }
 
 /* Answers that have not left the memory. 1 read. */

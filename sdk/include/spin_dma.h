@@ -7,7 +7,7 @@
 
 typedef uint32_t spin_dma_t;
 
-/* PsPIN's names of where the ports are; the second one's spelling is its own. */
+/* PsPIN's names for the addresses of the ports. PUPLIC is PsPIN's spelling. */
 #define CLUSTER_BASE 0x10000000
 #define DMA_OFFSET 0x1800
 #define PRIVATE_DMA_BASE 0x1B204400

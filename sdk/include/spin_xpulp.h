@@ -239,8 +239,8 @@ SPIN_X_2(pv_sub_h_div4, 0x57, 4, 0x32)
 SPIN_X_2(pv_sub_h_div8, 0x57, 6, 0x32)
 
 /*
- * Loads and stores with post-increment: what `at`, a variable, points to; `at` then moves by `step` bytes, a constant of
- * -2048 to 2047. SPIN_P_SW(at, value, step) and the like store.
+ * Loads and stores with post-increment: they access the address in the variable `at`, and then add `step` to it, a constant
+ * of -2048 to 2047 bytes. SPIN_P_SW(at, value, step) and the like store.
  */
 #define SPIN_X_LOAD_(funct3, at, step)                                                                                 \
     __extension__({                                                                                                    \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The builtins of PULP's GCC, __builtin_pulp_*, so that its sources compile here: the same operands in the same order,
- * each the instruction of its name. Constants must be constants, as there. PULP's compiler does without this file.
+ * each the instruction of its name. Operands that are constants there must be constants here. PULP's GCC does not need this file.
  *
  * Absent are builtins of cores that PsPIN does not have: Viterbi steps, complex numbers of bytes, special registers.
  */

@@ -7,10 +7,10 @@
  *     __asm__ volatile(SPIN_LOOP("%[n]", 2, SPIN_LW_POST("%[t]", "4", "%[at]") "add %[sum], %[sum], %[t]\n")
  *                      : [sum] "+r"(sum), [at] "+r"(at), [t] "=&r"(t) : [n] "r"(n) : "memory");
  *
- * A body has 2 to 1023 instructions of 4 bytes (the macro turns off shorter ones), and no jump but out of it. Its last
- * instruction must not be a branch. The count must be 1 or more: a count of 0 runs the body once. SPIN_LOOP is loop 0,
- * SPIN_LOOP_OUTER is loop 1, for a body that has a SPIN_LOOP within, which counts as its own body and 1. The outer body
- * ends at least one instruction behind the inner.
+ * A body has 2 to 1023 instructions of 4 bytes (the macro turns off shorter ones). Jumps may only leave the body. Its
+ * last instruction must not be a branch. The count must be 1 or more: a count of 0 runs the body once. SPIN_LOOP is
+ * loop 0. SPIN_LOOP_OUTER is loop 1, for a body that contains a SPIN_LOOP; the inner loop counts as its body plus 1
+ * instruction. The outer body ends at least one instruction behind the inner one.
  *
  * An early exit from a loop leaves its count behind; the next SPIN_LOOP sets it again.
  */
@@ -125,7 +125,7 @@ static inline void spin_xpulp_amoadd_words(volatile uint32_t *to, const uint32_t
     }
 }
 
-/* Counts n words in a table, atomically: table[word] += 1. 5 cycles a word, and what the AMOs wait. */
+/* Counts n words in a table, atomically: table[word] += 1. 5 cycles a word, plus the time that the AMOs wait. */
 static inline void spin_xpulp_count_words(volatile uint32_t *table, const uint32_t *from, uint32_t n)
 {
     uint32_t x, one = 1;

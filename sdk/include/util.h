@@ -8,7 +8,7 @@
 
 /* Braces and semicolons are where PsPIN has them: its handlers also leave out the semicolon behind a macro. */
 
-#define STRINGIFY(x) #x /* of `x` as it is written */
+#define STRINGIFY(x) #x /* the text of `x`, not expanded */
 
 #ifndef MIN
 #define MIN(a, b) (((a) < (b)) ? (a) : (b))

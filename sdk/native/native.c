@@ -4,8 +4,8 @@
  *
  *     PROGRAM INPUT FOLDER THREADS
  *
- * Linked with a handler that was compiled against sdk/native/include and sdk/include. INPUT has the packets and what
- * the card would be configured (card.c); FOLDER receives the results. Handlers print to stdout.
+ * Linked with a handler that was compiled against sdk/native/include and sdk/include. INPUT has the packets and
+ * the card's configuration (card.c); FOLDER receives the results. Handlers print to stdout.
  *
  * Packet i goes to thread i modulo their number. The card's guarantees hold here too: the header handler of a message
  * ends before its payload handlers begin, and they end before its completion handler begins. Everything runs three times

@@ -6,7 +6,7 @@
 /* From the linker script. */
 extern uint32_t __bss_start[], __bss_end[];
 
-/* The application may leave it out. */
+/* Optional in an application. */
 extern __typeof__(init_handlers) init_handlers __attribute__((weak));
 
 static void clear_bss(void)

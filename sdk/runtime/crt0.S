@@ -111,8 +111,8 @@ set_registers:
 /*
  * In user mode, in an endless loop: take a task, run its handler, ring the doorbell.
  *
- * The load of the handler's address waits until a task is there. The two nops are what instruction traces of PsPIN
- * take as the handler's first and last moment. What stands between the load and the jump hides the wait for a5.
+ * The load of the handler's address waits until a task is there. PsPIN's instruction traces
+ * take the two nops as the begin and the end of the handler. The instructions between the load and the jump hide the wait for a5.
  *
  * The loop is one fetch line, and its last jump stands in that line's last word, where fetch asks for the next line
  * ahead. So a core's first turn waits for a line that it does not need, if no core of its cluster has met it before:

@@ -35,7 +35,7 @@
 #define CONSENSUS_PROMISE 4  /* the answer */
 #define CONSENSUS_ACCEPT 5   /* the leader proposes the entry for the slot */
 #define CONSENSUS_ACCEPTED 6 /* the answer, with the entry */
-#define CONSENSUS_REFUSED 7  /* the answer if the replica has promised to obey a higher ballot only, which it names */
+#define CONSENSUS_REFUSED 7  /* the answer if the replica has promised to obey a higher ballot, which the answer names */
 #define CONSENSUS_COMMIT 8   /* the entry is chosen */
 #define CONSENSUS_ALIVE 9    /* a sign of life of the leader, with the length of its chosen prefix in `slot` */
 #define CONSENSUS_MISSING 10 /* the answer of a replica that has a shorter prefix, of the length `slot` */

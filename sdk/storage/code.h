@@ -144,7 +144,7 @@ static inline uint32_t storage_take_buffer(storage_node_t *node)
     }
     volatile uint32_t *place = &node->ring[amo_add((volatile int32_t *)&node->taken, 1) % STORAGE_BUFFERS];
     uint32_t buffer;
-    while ((buffer = amo_swap(place, 0)) == 0) { /* another core is about to fill it */
+    while ((buffer = amo_swap(place, 0)) == 0) { /* another core is about to fill this place */
     }
     return buffer;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layouts that programs for PsPIN rely on. To compile this file is the test. Source: PsPIN RTL a49fec8, handler.h, packets.h. */
+/* Layouts that programs for PsPIN rely on; the test compiles this file. Source: PsPIN RTL a49fec8, handler.h, packets.h. */
 #include <handler.h>
 #include <packets.h>
 #include <spin_net.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The counters of the native runner on a system that has them, which this file plays: instructions on a counter of its own,
- * cycles on one that had a quarter of the time, loads on none, misses refused. Prints what the summary says.
+ * The counters of the native runner on a simulated system that has them: instructions have their own counter,
+ * cycles a counter for a quarter of the time, loads never get one, and misses are refused. Prints the summary's values.
  */
 #define syscall system_call
 #define ioctl system_control

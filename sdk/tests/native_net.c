@@ -4,7 +4,7 @@
  *
  * For every packet of the captures: all checksums in it are the ones the helpers compute; after a change of address and
  * port the updated checksums are the ones computed afresh; cut off anywhere, the packet still parses without a
- * read beyond its end (build with the address sanitizer); with VLAN tags it is what it was without. Prints what it saw.
+ * read beyond its end (build with the address sanitizer); with VLAN tags it gives the same headers. Prints what it saw.
  */
 #include <assert.h>
 #include <spin_net.h>
@@ -73,7 +73,7 @@ static void swaps_hold(const spin_headers_t *headers)
     checksums_hold(headers);
 }
 
-/* Each cut lives in a block of just its size, at an address 2 beyond a multiple of 4, as a header behind Ethernet is. */
+/* Each cut is a separate heap block of its exact size, at 2 bytes past a multiple of 4, like a header behind Ethernet. */
 static void cuts_stay_inside(const uint8_t *bytes, uint32_t size)
 {
     for (uint32_t cut = 0; cut < size; cut++) {
@@ -117,7 +117,7 @@ static void corner_cases(void)
     assert(spin_sum(0, odd, 3) == 0x0201 + 3);
 }
 
-/* A packet of `size` bytes with a tag of each of these types put in front of what it carries. */
+/* Copies a packet of `size` bytes and inserts a tag of each of these types before its content. */
 static uint32_t tagged(uint8_t *to, const uint8_t *bytes, uint32_t size, const uint16_t *types, uint32_t tags)
 {
     memcpy(to, bytes, 12);
@@ -129,7 +129,7 @@ static uint32_t tagged(uint8_t *to, const uint8_t *bytes, uint32_t size, const u
     return size + 4 * tags;
 }
 
-/* Behind tags is what was there without them: behind as many as helpers look through, whatever their kinds. */
+/* Up to the number of VLAN tags that helpers skip, tags of any kinds do not change the headers that are found. */
 static void tags_are_seen_through(const uint8_t *bytes, uint32_t size)
 {
     const uint16_t kinds[] = {SPIN_ETH_VLAN, SPIN_ETH_QINQ, SPIN_ETH_QINQ_OLD};

@@ -9,8 +9,8 @@
 #define LONGEST 1536
 
 /*
- * A word per iteration, in 5 instructions. The pointers are advanced while the word comes, since what uses it at once would wait 2 cycles;
- * the empty assembly keeps compilers from another order.
+ * A word per iteration, in 5 instructions. The pointers advance while the word arrives, because its immediate use would wait
+ * 2 cycles. The empty assembly keeps compilers from changing the order.
  */
 static inline void copy(uint32_t *to, const uint32_t *from, uint32_t n_words)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The short names of types that newlib, the C library of PsPIN's handlers, has here; stdio.h brings them, as there. */
+/* Short names of types, as in newlib, the C library of PsPIN's handlers. stdio.h includes them, as newlib's does. */
 #ifndef SPIN_SYS_TYPES_H
 #define SPIN_SYS_TYPES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands, natively: functions of the runner (native.c) that execute immediately what the card would execute later. */
+/* Commands, natively: functions of the runner (native.c), which execute them immediately; the card executes them later. */
 #ifndef SPIN_ISSUE_H
 #define SPIN_ISSUE_H
 

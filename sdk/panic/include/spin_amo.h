@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Atomics, in a PANIC unit: there is one core, RV32I without interrupts, so loads and stores do. */
+/* Atomics, in a PANIC unit: there is one core, RV32I without interrupts, so loads and stores are enough. */
 #ifndef SPIN_AMO_H
 #define SPIN_AMO_H
 

@@ -10,7 +10,7 @@
 /* sdk/runtime/panic/handlers.c. A second answer to one packet is a trap. */
 void spin_unit_answer(const void *data, uint32_t length);
 
-/* These are nowhere. Without optimisation they cannot be omitted, so they are traps instead. */
+/* These functions have no body, so a use does not link. Without optimisation, unused calls stay; then they are traps. */
 #ifdef __OPTIMIZE__
 void a_PANIC_unit_cannot_put_by_RDMA(void);
 void a_PANIC_unit_cannot_write_single_words_to_host_memory(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From reset to panic_main, and back there after a trap. The hardware has dropped the packet at hand when it traps; what the
- * program keeps in memory stays. A trap before panic_main is called starts everything again.
+ * From reset to panic_main, and back there after a trap. The hardware has dropped the current packet when a trap comes; the
+ * program's memory stays as it is. A trap before panic_main is called starts everything again.
  */
     .section .text.start, "ax"
     .globl _start
