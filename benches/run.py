@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make bench`: speed and memory on one core, or on two where a figure needs them; prints a table and writes
+"""`make bench`: speed and memory on one core, or on two if a figure needs them; prints a table and writes
 target/bench.json.
 
-Speeds are per second of processor time, and the best of several runs, the one that was disturbed least. Memory is
+Speeds are per second of processor time, and the best of several runs, because other users disturb runs. Memory is
 the peak of a whole `spinet run` process. Host instructions are counted by callgrind, as the difference of two runs of
 different length, so that starting and building the system do not count.
 """
@@ -249,7 +249,7 @@ def write_capture(path: Path, packets: int) -> None:
 
 
 def run_1000_packets_s(scratch: Path) -> float:
-    """Seconds from the shell's prompt to the next, with the handler built before."""
+    """Elapsed seconds of the whole command, with the handler built before."""
     capture = scratch / "1000.pcap"
     write_capture(capture, 1000)
     command = [str(Path(sys.executable).with_name("spinet")), "run", str(PING_PONG), "--traffic", str(capture)]
@@ -290,7 +290,7 @@ def handler_reset_ms() -> float:
 
 
 def sweep_share() -> float:
-    """Share of the time of two cores, from prompt to prompt, in which 1,000 short runs of a sweep simulate packets."""
+    """Share of two cores' time, over the whole command, in which 1,000 short runs of a sweep simulate packets."""
     spec = "udp:size=64,count=5000,seed={seed}"
     command = [sys.executable, "-m", "spinet.cli", "sweep", str(PING_PONG), "--traffic", spec, "--vary", "seed=1..1000"]
     start = time.perf_counter()
@@ -303,8 +303,8 @@ def sweep_share() -> float:
 def record_ratio(scratch: Path, size: int, record: dict[str, Any]) -> float:
     """Time of a run with a record of each packet, divided by that of the same run without; runs alternate.
 
-    It is processor time, which other users of the machine do not stretch. A timeline is drawn by a thread of its own
-    on the second core, so its time is that of a clock.
+    It is processor time, which other users of the machine do not stretch. A timeline is drawn by a separate
+    thread on the second core, so its time is elapsed time.
     """
     given = {"program": [PING_PONG], "traffic": [f"udp:size={size},count=20000"]}
     ready = _programs.built(api.prepare(None, given), given, cc=None, defines=None)

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# Headers by chapter, in the order in which a reader meets them. `#include <handler.h>` has those that it includes.
+# Headers by chapter, in the order of the page. The part `#include <handler.h>` has the headers that it includes.
 _CHAPTERS = {
     "Handlers": (
         "sdk/include",
@@ -82,7 +82,7 @@ def _names(declarations: list[str]) -> list[str]:
 
 
 def _blocks(text: str) -> list[str]:
-    """Parts of a header between blank lines, as far as no brace and no comment is open there."""
+    """Parts of a header, split at blank lines outside braces and comments."""
     text = re.sub(r"\A/\* SPDX-[^\n]*\n", "", text)
     found: list[str] = []
     for part in re.split(r"\n(?:\s*\n|(?=/\*))", text):

@@ -19,7 +19,7 @@ __handler__ void accesses_ph(handler_args_t *args)
     uint32_t x = args->task->flow_id + 1;
 
     for (uint32_t i = 0; i < ROUNDS; i++) {
-        x = x * 1664525u + 1013904223u; /* Numerical Recipes, 7.1: which words, and whether to branch, looks random */
+        x = x * 1664525u + 1013904223u; /* Numerical Recipes, 7.1: pseudo-random words and branches */
         uint32_t a = mine[x >> 24];
         uint32_t b = mine[i % WORDS];
         if (a > b) {

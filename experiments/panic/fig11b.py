@@ -3,9 +3,9 @@
 
 Two hash units have 24 Gbit/s each and two AES units 32 Gbit/s each. The policy is weighted fair queueing: IPSec 2,
 video 1. The total is 100 Gbit/s of 1472-byte packets, whose mix changes twice. The text does not describe phases 2
-and 3 completely; the other half of video, and the mix of Figure 11a's phase 3, are chosen. The sender does not wait
-for the card. The plot shows intervals of 16.4 us. Only the second half of each phase is judged, because packets that
-wait from the phase before take some time.
+and 3 completely: video as the other half of phase 2, and the mix of Figure 11a in phase 3, are our choice. The sender
+does not wait for the card. The plot shows intervals of 16.4 us. Only the second half of each phase is judged, because
+packets that wait from the phase before take some time.
 """
 
 from __future__ import annotations

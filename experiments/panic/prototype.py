@@ -59,7 +59,7 @@ def points() -> list[Point]:
 
 
 def engine(size: int) -> Mapping[str, Any]:
-    """The bench's delay unit: its offsets are from a quarter of the mean below to one less than that above."""
+    """The bench's delay unit. Offsets from the mean are -m to m - 1 cycles, where m is a quarter of the mean."""
     mean = max(0, size * 6 // 100 - (-(-size // 64) + 2))
     least = mean - mean // 4
     times = {"kind": "uniform", "least_cycles": least, "most_cycles": max(least, mean + mean // 4 - 1)}

@@ -37,9 +37,9 @@ class Requirement:
     quantity
         What is measured.
     least
-        From where on it is a tick.
+        The least value that counts as a tick.
     ticks
-        The paper's, for pipeline, manycore and RMT; PANIC has all.
+        The paper's ticks for pipeline, manycore and RMT; PANIC has all of them.
     """
 
     quantity: str
@@ -129,7 +129,7 @@ MEASURES = {
 
 
 def on(nic: str, offloads: Mapping[str, float], tenants: Mapping[str, tuple[list[str], float]]) -> Result:
-    """A run of offloads by their Gbit/s, and of tenants by chain and Gbit/s, 16 flows each; the first is urgent."""
+    """Run these offloads (Gbit/s) and tenants (chain, Gbit/s; 16 flows each). The first tenant is urgent."""
     services = [{"name": name, "engine": delay(gbps=rate, size=SIZE)} for name, rate in offloads.items()]
     total = sum(rate for _, rate in tenants.values())
     chains: list[dict[str, Any]] = []

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 TITLE = "Throughput of a core, and of its area"
 SOURCE = f"{PAPER}, Fig. 11, IV-C2"
 
-# Per area: the least over zynq, and the least over ault. Source: IV-C2.
+# Per area: the smallest ratio to zynq, and the smallest ratio to ault. Source: IV-C2.
 LEAST_PER_AREA = {"strided_ddt": 2.6, "filtering": 1.5}
 PER_AREA = "zynq (strided_ddt) and ault (filtering), by the paper's ratio per area"
 

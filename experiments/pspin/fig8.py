@@ -78,7 +78,7 @@ def claims(results: Results) -> Iterator[Claim]:
         (results.value(f"{size} B, x = {x}", "throughput"), results.value(f"{size}+1 B, x = {x}", "throughput"))
         for size in SIZES
         for x in INSTRUCTIONS
-        if bound(size, x) == 512  # where the interconnect is what bounds
+        if bound(size, x) == 512  # where the interconnect is the limit
     ]
     yield Claim(
         text="Misaligned packets stay below aligned ones of the same size at the interconnect limit (Fig. 8 left)",

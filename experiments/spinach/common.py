@@ -176,14 +176,14 @@ class Steady:
 
 
 def shares(functions: Mapping[str, int], *, of: Mapping[str, int] | None = None) -> dict[str, float]:
-    """Percent of the cores' time by task, of cycles by function; what `functions` has of all cycles `of`."""
+    """Percent of the cores' time by task, from cycles by function. 100 % are all cycles in `of`, or in `functions`."""
     total = sum((of or functions).values())
     found = {task: sum(functions.get(name, 0) for name in names) / total * 100 for task, names in TASKS.items()}
     return {**found, "other": sum(functions.values()) / total * 100 - sum(found.values())}
 
 
 def instructions_per_cycle(causes: Mapping[str, int]) -> dict[str, float]:
-    """Cycles by cause, as shares of all."""
+    """Cycles by cause, as shares of all cycles."""
     total = sum(causes.values())
     return {cause: cycles / total for cause, cycles in causes.items()}
 

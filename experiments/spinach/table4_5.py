@@ -34,7 +34,7 @@ def points() -> list[Point]:
 
 
 def measure(*, cores: int) -> dict[str, float]:
-    """Percent of the cycles of all cores by task, without locks and on locks; vain attempts at locks by who counts."""
+    """Percent of the cycles of all cores by task, without locks and on locks; failed lock attempts by both counters."""
     steady = Steady(*(tengig(cores=cores, limit_ms=ms, profile=True) for ms in (1, 3)))
     frames = steady.frames("sent") + steady.frames("received")
     cycles, on_locks = steady.functions(), steady.functions("lock_cycles")

@@ -155,7 +155,7 @@ static inline SPIN_DDT_NOINLINE void spin_ddt_fetch(const handler_args_t *args, 
     l1->state = SPIN_DDT_READY;
 }
 
-/* The description in this cluster's scratchpad; NULL if it is bad. 3 loads. */
+/* The description in this cluster's scratchpad; NULL if it is invalid. 3 loads. */
 static inline const spin_ddt_t *spin_ddt_type(const handler_args_t *args)
 {
     spin_ddt_l1_t *l1 = (spin_ddt_l1_t *)args->task->scratchpad[args->cluster_id];
@@ -218,7 +218,7 @@ static inline SPIN_DDT_NOINLINE void spin_ddt_open_window(spin_ddt_part_t *part,
 /*
  * Read `size` bytes at `offset` of the slot to the packet's next bytes. PsPIN has at most two reads of host memory under
  * way, so few large reads are faster than many small ones: small pieces are copied from windows, large ones come
- * directly. Without a window a command, about 25 cycles, more if no handle is free.
+ * directly. Without a window, one command: about 25 cycles, or more if no handle is free.
  */
 static inline void spin_ddt_move(spin_ddt_part_t *part, uint32_t offset, uint32_t size)
 {

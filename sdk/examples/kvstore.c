@@ -99,7 +99,7 @@ static uint32_t find(const set_t *set, uint32_t tag)
     return way;
 }
 
-/* True if the cache knows. */
+/* True if the cache has the key; then `value` is its value. */
 static bool look_up(row_t row, uint32_t tag, uint32_t *value)
 {
     take_copy(row);

@@ -21,7 +21,7 @@
 #define DOORBELL 0x50
 #define ERROR 0x54
 
-#define CONTEXT_CAUSE 27 /* the driver has a task of another context than the one before; spinet's, on cards that isolate */
+#define CONTEXT_CAUSE 27 /* the next task is of another context; an extension of spinet, on cards that isolate */
 /* Registers of user mode's own traps; not all assemblers know their names. */
 #define UTVEC 0x005
 #define UEPC 0x041

@@ -3,8 +3,8 @@
  * Messages and memory of matching.c. `spinet.services.matching` reads these numbers.
  *
  * A frame is Ethernet, IPv4, UDP, two unused bytes, match_head_t, and data from byte MATCH_DATA_AT on. Numbers are little-endian.
- * All frames go to MATCH_PORT. Frames that the lists are searched for come from MATCH_PORT too, others from one of the
- * MATCH_DATA_PORTS ports from MATCH_DATA_PORT on, so that all clusters handle them.
+ * All frames go to MATCH_PORT. Frames that need a search of the lists come from MATCH_PORT too. Others come from
+ * one of the MATCH_DATA_PORTS ports from MATCH_DATA_PORT on, so that all clusters handle them.
  *
  * A message has the rank of its sender and a number, from 1, which counts the sender's messages to this receiver. MATCH_EAGER
  * carries up to MATCH_UNIT bytes. A longer message is announced by MATCH_RTS; the receiver's card then asks for its data with
@@ -117,8 +117,8 @@ typedef struct {
     uint32_t from, tag;
     uint32_t bytes;   /* of the message */
     uint32_t stored;  /* of these in the buffer */
-    uint32_t posted;  /* places of the post and of the message, or of the cancel, among all events, from 1: the lists are */
-    uint32_t arrived; /* those of these events, one after the other */
+    uint32_t posted;  /* place of the post among all events, in the order in which they changed the lists, from 1 */
+    uint32_t arrived; /* place of the message, or of the cancel, among the same events */
 } match_record_t;
 
 /* A message as the lists know it. */

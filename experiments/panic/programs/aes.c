@@ -25,7 +25,7 @@ static uint32_t column(uint32_t byte)
     return twice(to) | to << 8 | to << 16 | (twice(to) ^ to) << 24;
 }
 
-/* FIPS 197, 5.1.1: the inverse in the field, then the affine transformation. Powers of 3 are all that have an inverse. */
+/* FIPS 197, 5.1.1: the inverse in the field, then the affine transformation. Exactly the powers of 3 have an inverse. */
 static void make_table(void)
 {
     uint8_t powers[255];

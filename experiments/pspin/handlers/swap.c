@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The paper's UDP ping-pong: IP addresses and UDP ports exchanged, one command; 26 instructions, the paper's has 27.
+ * The paper's UDP ping-pong: exchanges IP addresses and UDP ports, with one command; it has 26 instructions, the paper's has 27.
  * sdk/examples/udp_ping_pong.c exchanges the addresses of Ethernet too and checks the length, which takes 40 and makes
  * cores the limit at 64 bytes.
  */
 #include <handler.h>
 
-/* Offsets of an Ethernet frame with IPv4 without options and UDP: what the traffic of these experiments is. */
+/* Offsets in a UDP packet over IPv4 without options, the only traffic of these experiments. */
 #define IP_SRC 26
 #define IP_DST 30
 #define UDP_SRC 34
