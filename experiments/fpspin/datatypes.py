@@ -149,7 +149,7 @@ def receive(kind: Nested, *, parallel: int, elements: int, multiply: float = 0.0
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Shape."""
+    """Claims about the shape of the rates."""
     for kind in TYPES:
         rows = {
             int(row["messages"]): float(row["alone_mbps"])

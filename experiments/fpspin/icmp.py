@@ -43,7 +43,7 @@ def measure(*, size: int, way: str) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Slopes."""
+    """Claims about the cycles for each byte."""
     theirs = [float(echoes("icmp", 2023, "fpspin")[size]["handler_cycles"]) for size in SIZES]
     wanted = slope(list(SIZES), theirs)
     found = slope(list(SIZES), [results.value(f"{size} B, swapped", "handler") for size in SIZES])
@@ -63,7 +63,7 @@ def claims(results: Results) -> Iterator[Claim]:
 
 
 def plot(results: Results) -> Figure:
-    """Cycles by payload."""
+    """Draws cycles by payload."""
     curves = []
     for look, (way, label) in enumerate(WAYS.items()):
         x, y = results.series("size", "handler", way=way)

@@ -51,7 +51,7 @@ def measure(*, size: int, window: int, threads: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Ratios."""
+    """Claims about ratios of rates."""
     ours = {window: results.value(f"{SIZE} B, window {window}, 1 thread", "goodput") for window in WINDOWS}
     rows = {
         int(row["window"]): 1e3 * SIZE * 8 / float(row["median_us"]) / 1e3
@@ -68,7 +68,7 @@ def claims(results: Results) -> Iterator[Claim]:
 
 
 def plot(results: Results) -> Figure:
-    """Goodput by window."""
+    """Draws goodput by window."""
     curves = []
     for look, threads in enumerate((1, 2)):
         label = f"{threads} thread{'s' * (threads > 1)}"

@@ -60,7 +60,7 @@ def claims(results: Results) -> Iterator[Claim]:
 
 
 def plot(results: Results) -> Figure:
-    """Cycles by payload."""
+    """Draws cycles by payload."""
     curves = []
     for look, (on_host, label) in enumerate(
         [(False, "HPU alone"), (True, "with a visit to the host, without its time")]

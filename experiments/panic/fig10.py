@@ -47,7 +47,7 @@ PARTS = {"network I/O": "network_io", "flush": "flush", "computation": "compute"
 
 
 def points() -> list[Point]:
-    """Programs."""
+    """One point for each program."""
     return [Point(name=name, settings={"program": name}, quick=name == "NAT") for name in PROGRAMS]
 
 
@@ -68,7 +68,7 @@ def measure(*, program: str) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Where the time goes."""
+    """Claims about where the time goes."""
 
     def shares(program: str) -> list[float]:
         return [results.value(program, part) for part in PARTS]

@@ -29,7 +29,7 @@ PHASE_NAMES = tuple(f"phase {i + 1}" for i in range(len(PHASES)))
 
 
 def points() -> list[Point]:
-    """Phases, and intervals."""
+    """The phases, and the intervals of the plot."""
     return mix.points(len(PHASES))
 
 
@@ -39,7 +39,7 @@ def measure(*, first: int, n: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Rates of the tenants."""
+    """Claims about the rates of the tenants."""
     sent = results.value("phase 3", "IPSec, sent")
     yield Claim(
         text="IPSec receives everything that it sends in every phase, video the rest of decryption (7.6)",
@@ -70,6 +70,6 @@ def claims(results: Results) -> Iterator[Claim]:
 
 
 def plot(results: Results) -> Figure:
-    """Received over time."""
+    """Draws received rates over time."""
     caption = f"Paper: {SOURCE}; phases are sent as IPSec / video / background in Gbit/s. {MEASURED}"
     return mix.draw(results, title=TITLE, caption=caption, phases=PHASES)

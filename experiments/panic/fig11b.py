@@ -29,7 +29,7 @@ PHASE_NAMES = tuple(f"phase {i + 1}" for i in range(len(PHASES)))
 
 
 def points() -> list[Point]:
-    """Phases, and intervals."""
+    """The phases, and the intervals of the plot."""
     return mix.points(len(PHASES))
 
 
@@ -39,7 +39,7 @@ def measure(*, first: int, n: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Rates of the tenants."""
+    """Claims about the rates of the tenants."""
     ratios = [results.value(p, "IPSec") / results.value(p, "video") for p in PHASE_NAMES[:2]]
     yield Claim(
         text="IPSec receives exactly twice the rate of video, for every mix (7.6, phases 1 and 2)",
@@ -60,6 +60,6 @@ def claims(results: Results) -> Iterator[Claim]:
 
 
 def plot(results: Results) -> Figure:
-    """Received over time."""
+    """Draws received rates over time."""
     caption = f"Paper: {SOURCE}; phases are sent as IPSec / video / background in Gbit/s. {MEASURED}"
     return mix.draw(results, title=TITLE, caption=caption, phases=PHASES)

@@ -26,7 +26,7 @@ CREDITS = (1, 2, 4, 8, 16)
 
 
 def points() -> list[Point]:
-    """Sizes and credits."""
+    """One point for each packet size and number of credits."""
     return [
         Point(name=f"{size} B, {n} credits", settings={"size": size, "credits": n}, quick=size in (64, 1500) and n == 8)
         for n in CREDITS
@@ -43,7 +43,7 @@ def measure(*, size: int, credits: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """The limit for small packets."""
+    """Claims about small packets and the number of credits."""
     curve = [results.value(f"64 B, {n} credits", "throughput") for n in CREDITS]
     shown = ", ".join(f"{n}: {value:.1f}" for n, value in zip(CREDITS, curve, strict=True))
     yield Claim(

@@ -57,7 +57,7 @@ def measure(*, load: float | None = None, spread: int = 40) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Bounds of the text."""
+    """Claims about the bounds that the text states."""
     tails = {load: results.value(f"load {load}", "99 %") for load in LOADS}
     low = max(tail for load, tail in tails.items() if load <= LOW)
     yield Claim(
@@ -81,7 +81,7 @@ def claims(results: Results) -> Iterator[Claim]:
 
 
 def plot(results: Results) -> Figure:
-    """Mean and percentiles."""
+    """Draws the mean and percentiles by load."""
     drawn = []
     for look, (quantity, label) in enumerate(
         (("scheduling", "mean"), ("5 %", "5 % are below"), ("99 %", "99 % are below"))

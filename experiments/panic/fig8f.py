@@ -26,7 +26,7 @@ LOW, HIGH = 50, 65  # of unit A's 60 Gbit/s
 
 
 def points() -> list[Point]:
-    """Loads, on both cards."""
+    """One point for each load and card."""
     return [
         Point(
             name=f"{card}, {load} Gbit/s", settings={"card": card, "load": load}, quick=card == "PANIC" and load == 100
@@ -37,7 +37,7 @@ def points() -> list[Point]:
 
 
 def measure(*, card: str, load: int) -> dict[str, float]:
-    """Nanoseconds of each flow."""
+    """Mean latency of each flow in nanoseconds."""
     result = flows.model_4(card, load)
     return {flow: flows.steady(result, flow)[1] for flow in flows.SHARES}
 

@@ -53,12 +53,12 @@ def measure(*, length: int, rate: int, push: bool) -> dict[str, float]:
 
 
 def bound(length: int, rate: int) -> float:
-    """From the paper's text: N times X is 256 Gbit/s at most."""
+    """Formula of the paper's text: N times X is 256 Gbit/s at most."""
     return min(rate, PORTS_GBPS / length)
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """The knee."""
+    """Claims about the length from which on throughput falls."""
     full, short = (results.value(f"N = 3, X = {x}", "throughput") for x in (70, 90))
     yield Claim(
         text="Without push three units of 70 Gbit/s work at full speed (210 < 256 Gbit/s), three of 90 do not (7.2)",

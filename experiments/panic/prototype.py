@@ -93,7 +93,7 @@ def claims(results: Results) -> Iterator[Claim]:
 
 
 def plot(results: Results) -> Figure:
-    """Latencies beside the Verilog's."""
+    """Draws latencies beside those of the Verilog."""
     rows = [row for row in results.rows if row.point.settings["credits"]]
     published = {(point.name, row.quantity): row for point, row in _published(results)}
     panels = []

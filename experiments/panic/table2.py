@@ -71,7 +71,7 @@ def points() -> list[Point]:
 
 
 def measure(*, card: str, requirement: str) -> dict[str, float]:
-    """Percent."""
+    """Percent, for a card and a requirement."""
     return {REQUIREMENTS[requirement].quantity: MEASURES[requirement](CARDS[card])}
 
 
@@ -170,7 +170,7 @@ def _rate(result: Result, tenant: str, counted: np.ndarray) -> float:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Ticks and crosses."""
+    """Claims that ticks and crosses are those of the paper."""
     marks = {"v": "✓", "x": "✗"}
     for name, requirement in REQUIREMENTS.items():
         values = [results.value(f"{card}: {name}", requirement.quantity) for card in CARDS]

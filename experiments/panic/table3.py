@@ -25,7 +25,7 @@ OFFERED_GBPS = 102
 
 
 def points() -> list[Point]:
-    """Both cards."""
+    """One point for each card."""
     return [Point(name=card, settings={"card": card}, quick=True) for card in flows.CARDS]
 
 
@@ -48,7 +48,7 @@ def claims(results: Results) -> Iterator[Claim]:
 
 
 def plot(results: Results) -> Figure:
-    """Bars beside the paper's."""
+    """Draws measured bars beside the paper's."""
     panels = []
     for card in flows.CARDS:
         published = {

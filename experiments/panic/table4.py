@@ -50,7 +50,7 @@ def measure(*, ports: int, entries: int, kib: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Limits of the size."""
+    """Claims about limits of the size."""
     largest = {row.point.name: row.measured["total, LUTs"] for row in results.rows}
     row = results.rows[0]
     yield Claim(

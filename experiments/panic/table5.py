@@ -23,7 +23,7 @@ SOURCE = f"{PAPER}, Table 5, 7.6"
 
 
 def points() -> list[Point]:
-    """Kinds of traffic."""
+    """One point for each kind of traffic."""
     return [Point(name=kind, settings={"kind": kind}, quick=True) for kind in mix.KINDS]
 
 
@@ -48,7 +48,7 @@ def claims(results: Results) -> Iterator[Claim]:
 
 
 def plot(results: Results) -> Figure:
-    """Ours beside the paper's."""
+    """Draws measured drops beside the paper's."""
     published = {point.name: row for point, row in results.published("drop rate")}
     groups = [
         plots.Group(

@@ -26,12 +26,12 @@ OUTPUTS = 4096
 
 
 def points() -> list[Point]:
-    """The four loops."""
+    """One point for each of the four loops."""
     return [Point(name=name, settings={"way": way}, quick=True) for way, name in enumerate(WAYS)]
 
 
 def measure(*, way: int) -> dict[str, float]:
-    """Cycles an output."""
+    """Cycles for each output."""
     return {"cycles an output": (_cycles(way, OUTPUTS) - _cycles(way, OUTPUTS // 2)) / (OUTPUTS // 2)}
 
 

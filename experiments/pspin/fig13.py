@@ -58,7 +58,7 @@ def critical_ns(size: int) -> float:
 
 
 def buffer_kib(line: int, stay_ns: float) -> float:
-    """Little's law."""
+    """Size of the packet buffer by Little's law."""
     return line * stay_ns / 8 / 1024
 
 

@@ -81,7 +81,7 @@ def budget(size: int, line: int) -> float:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """The left panel's statements."""
+    """Claims about the left panel."""
     pairs = [
         results.value(f"budget, {size} B at 200", "longest handler")
         / results.value(f"budget, {size} B at 400", "longest handler")

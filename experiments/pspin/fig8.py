@@ -73,7 +73,7 @@ def bound(size: int, instructions: int) -> float:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Statements about whole curves."""
+    """Claims about whole curves."""
     pairs = [
         (results.value(f"{size} B, x = {x}", "throughput"), results.value(f"{size}+1 B, x = {x}", "throughput"))
         for size in SIZES

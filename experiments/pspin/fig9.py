@@ -102,7 +102,7 @@ def claims(results: Results) -> Iterator[Claim]:
 
 
 def plot(results: Results) -> Figure:
-    """To the network on the left, to the host on the right."""
+    """Draws throughput to the network on the left, to the host on the right."""
     panels = []
     for target in ("network", "host"):
         curves = []

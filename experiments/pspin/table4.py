@@ -28,7 +28,7 @@ OTHERS = {"ault": (485.0, 18, 17.978, 35.956), "zynq": (3.27, 4, 0.876, 1.752)}
 
 
 def points() -> list[Point]:
-    """The published shape."""
+    """One point: the published shape."""
     return [Point(name="PsPIN", settings={"nic": NIC}, quick=True)]
 
 

@@ -42,7 +42,7 @@ _WARM_UPS = 8
 
 
 def points() -> list[Point]:
-    """By operator and size."""
+    """One point for each operator and size."""
     made = [
         Point(name=_name(way, kind, size), settings={"way": way, "kind": kind, "size": size}, quick=size == 64)
         for kind in KINDS
@@ -98,7 +98,7 @@ def _on_card(kind: str, size: int, nic: dict[str, Any]) -> tuple[float, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Against the host."""
+    """Claims about cards against the host."""
     for kind, text in KINDS.items():
         times = {way: [results.value(_name(way, kind, size), "time") for size in SIZES] for way in WAYS}
         factors = [host / card for host, card in zip(times["host"], times["sPIN"], strict=True)]

@@ -79,7 +79,7 @@ def measure(*, way: str, hosts: int, size: int, rate: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Traffic and bandwidth."""
+    """Claims about traffic and bandwidth."""
 
     def ratios(first: str, second: str, name: str, rate: int) -> list[float]:
         return [

@@ -37,7 +37,7 @@ _WINDOW = 16
 
 
 def points() -> list[Point]:
-    """By size of a part, and by number of ranks."""
+    """Points by size of a part, and by number of ranks."""
     cases = [(RANKS, size) for size in SIZES] + [(n, PART) for n in NODES]
     return [
         Point(name=_name(way, *case), settings={"way": way, "ranks": case[0], "size": case[1]}, quick=case == (4, PART))
@@ -71,7 +71,7 @@ def measure(*, way: str, ranks: int, size: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Against hosts."""
+    """Claims about cards against hosts."""
     for cases, text in (
         ([(RANKS, size) for size in SIZES], f"parts of {', '.join(map(str, SIZES))} B, {RANKS} ranks"),
         ([(n, PART) for n in NODES], f"{', '.join(map(str, NODES))} ranks, parts of {PART} B"),

@@ -35,7 +35,7 @@ _BARRIERS = 5  # the first four fill the instruction caches
 
 
 def points() -> list[Point]:
-    """By number of ranks. A tree of two levels has two ranks or more at each of its leaves."""
+    """Points by number of ranks. A tree of two levels has two ranks or more at each of its leaves."""
     return [
         Point(name=_name(way, n), settings={"way": way, "ranks": n}, quick=n in (2, 4))
         for n in NODES
@@ -66,7 +66,7 @@ def measure(*, way: str, ranks: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Times of rounds."""
+    """Claims about the times of rounds."""
     nodes = {way: NODES if way != "two levels" else NODES[1:] for way in WAYS}
     times = {way: [results.value(_name(way, n), "time") for n in nodes[way]] for way in WAYS}
     each = {
@@ -89,7 +89,7 @@ def claims(results: Results) -> Iterator[Claim]:
 
 
 def plot(results: Results) -> Figure:
-    """Time by ranks."""
+    """Draws times by number of ranks."""
     curves = []
     for look, way in enumerate(WAYS):
         x, y = results.series("ranks", "time", way=way)

@@ -52,7 +52,7 @@ SEEDS = range(1, 6)
 
 
 def points() -> list[Point]:
-    """By size, by number of ranks, and by losses."""
+    """Points by size, by number of ranks, and by losses."""
     cases = [(RANKS, size) for size in SIZES] + [(n, size) for n in NODES for size in NODE_SIZES] + [(256, 8)]
     made = [
         Point(

@@ -142,7 +142,7 @@ def _on_hosts(size: int, starts: list[int]) -> tuple[Times, Times]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Orderings."""
+    """Claims about which one is faster."""
     for quantity, text in (
         ("latency", "take less time than on hosts"),
         ("rate", "come at a higher rate than on hosts"),
@@ -159,7 +159,7 @@ def claims(results: Results) -> Iterator[Claim]:
 
 
 def plot(results: Results) -> Figure:
-    """Bars for both quantities."""
+    """Draws bars for latency and rate."""
     panels = [
         plots.BarPanel(
             title=title,

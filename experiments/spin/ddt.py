@@ -24,7 +24,7 @@ def vector(block: int, size: int) -> Datatype:
 
 
 def packet_ns(rate: float, payload: int = PAYLOAD) -> float:
-    """From one packet to the next on the line."""
+    """Time from one packet to the next on the line."""
     return (payload + 52 + 24) * 8 / rate * 1e9
 
 

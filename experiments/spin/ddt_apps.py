@@ -53,7 +53,7 @@ STRATEGIES = ("auto", "hpu_local", "ro_cp", "rw_cp")
 
 
 def points() -> list[Point]:
-    """Patterns and strategies."""
+    """One point for each pattern and strategy."""
     return [
         Point(
             name=f"{pattern}, {strategy}",
@@ -118,7 +118,7 @@ def claims(results: Results) -> Iterator[Claim]:
 
 
 def plot(results: Results) -> Figure:
-    """Speed-up by type."""
+    """Draws the speed-up of each type."""
     groups = [
         plots.Group(
             label=pattern.replace("_", "\n", 1),

@@ -35,7 +35,7 @@ HERE = "this machine"
 
 
 def points() -> list[Point]:
-    """Blocks and strategies."""
+    """One point for each block size and strategy."""
     return [
         *(
             Point(name=f"{strategy}, {block} B", settings={"strategy": strategy, "block": block}, quick=block == 4096)

@@ -55,7 +55,7 @@ def type_for(strategy: str, piece: int) -> Datatype:
 
 
 def measure(*, strategy: str, piece: int) -> dict[str, float]:
-    """Cycles and throughput."""
+    """Cycles of the payload handler, and throughput."""
     datatype = type_for(strategy, piece)
     interval = ddt.PAYLOAD if strategy in ("ro_cp", "rw_cp") else None
     alone = ddt.run(datatype, strategy, rate="20G", interval=interval, profile=True)
@@ -64,7 +64,7 @@ def measure(*, strategy: str, piece: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Line rate."""
+    """Claims about the line rate."""
     wire = 400 * ddt.PAYLOAD / (ddt.PAYLOAD + 76)
     found = {
         s: results.get(f"{s}, 256 B", "throughput") for s in dt.STRATEGIES if results.get(f"{s}, 256 B", "throughput")

@@ -123,7 +123,7 @@ def claims(results: Results) -> Iterator[Claim]:
 
 
 def plot(results: Results) -> Figure:
-    """Time over the interval."""
+    """Draws the time of the message over the interval."""
     panels = []
     for block, gbps in CASES:
         curves = []

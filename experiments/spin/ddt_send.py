@@ -41,7 +41,7 @@ RATE = 400e9
 
 
 def points() -> list[Point]:
-    """Strategies, layouts and blocks."""
+    """One point for each strategy, layout and block size."""
     return [
         Point(
             name=f"{strategy}, {layout}, {block} B",
@@ -75,7 +75,7 @@ def measure(*, strategy: str, layout: str, block: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Comparison with the host."""
+    """Claims about cards against the host."""
     found = {row.point.name: row.measured["throughput"] / row.measured["host"] for row in results.rows if row.measured}
     yield Claim(
         text="Throughput of the card over that of a host that packs, least and most",

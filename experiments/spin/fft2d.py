@@ -72,13 +72,13 @@ class Transform:
 
     @cached_property
     def matrix(self) -> np.ndarray[Any, np.dtype[np.complex128]]:
-        """The input."""
+        """The input matrix."""
         rng = np.random.default_rng(self.seed)
         return rng.standard_normal((self.n, self.n)) + 1j * rng.standard_normal((self.n, self.n))
 
     @property
     def rows(self) -> int:
-        """Rows of a node."""
+        """Number of rows on a node."""
         return self.n // self.nodes
 
     @cached_property
@@ -250,7 +250,7 @@ def measure(*, method: str, n: int, nodes: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Correctness, and the gain."""
+    """Claims about correctness and the gain."""
     errors = [row.measured["error"] for row in results.rows if row.measured]
     yield Claim(
         text="Every result is that of numpy.fft.fft2, to 1e-12 of the largest value",

@@ -39,7 +39,7 @@ _ROW_BYTES = 64  # an entry of the table that a client reads with RDMA
 
 
 def points() -> list[Point]:
-    """Servers and sizes."""
+    """One point for each server and size."""
     return [
         Point(
             name=f"{server}, {size} B",

@@ -178,7 +178,7 @@ def claims(results: Results) -> Iterator[Claim]:
 
 
 def plot(results: Results) -> Figure:
-    """Latencies, depth, overlap, rate."""
+    """Draws latencies by size and by depth, overlap, and rates."""
     names = {"sPIN": "sPIN", "host": "host, stated costs"}
 
     def curves(kind: str, quantity: str) -> list[plots.Curve]:

@@ -29,7 +29,7 @@ BYTES = 512
 
 
 def points() -> list[Point]:
-    """Types and operators."""
+    """One point for each type and operator."""
     return [
         Point(name=f"{dtype} {op}", settings={"dtype": dtype, "op": op}, quick=op in ("sum", "prod"))
         for dtype in TYPES
@@ -38,7 +38,7 @@ def points() -> list[Point]:
 
 
 def measure(*, dtype: str, op: str) -> dict[str, float]:
-    """Cycles an element."""
+    """Cycles for each element."""
     more = _cycles(dtype, op, BYTES) - _cycles(dtype, op, BYTES // 2)
     return {"cycles an element": more / (BYTES // 2 // TYPES[dtype])}
 
@@ -55,7 +55,7 @@ def _cycles(dtype: str, op: str, n_bytes: int) -> int:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Ratios."""
+    """Claims about ratios of cycles."""
     cycles = {dtype: results.value(f"{dtype} sum", "cycles an element") for dtype in TYPES}
     ratios = [cycles["int32"] / cycles["int16"], cycles["int32"] / cycles["int8"]]
     yield Claim(
@@ -71,7 +71,7 @@ def claims(results: Results) -> Iterator[Claim]:
 
 
 def plot(results: Results) -> Figure:
-    """Bars for each type."""
+    """Draws bars for each type."""
     groups = [
         plots.Group(label=dtype, values={op: results.value(f"{dtype} {op}", "cycles an element") for op in OPS})
         for dtype in TYPES

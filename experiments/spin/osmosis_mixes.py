@@ -184,7 +184,7 @@ def _run(flows: tuple[Flow, ...], rule: str, frames: list[bytes]) -> spinet.Resu
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Shorter flows, fairer shares."""
+    """Claims about shorter flows and fairer shares."""
     for mix, flows in MIXES.items():
         shorter = [
             100

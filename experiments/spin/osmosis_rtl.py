@@ -88,7 +88,7 @@ def _name(kernel: str, size: int) -> str:
 
 
 def measure(*, kernel: str, size: int) -> dict[str, float]:
-    """Cycles, which are nanoseconds."""
+    """Times in cycles of 1 ns."""
     return _contention(kernel, size) if kernel in TRANSFERS else _kernel(kernel, size)
 
 

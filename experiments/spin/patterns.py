@@ -75,7 +75,7 @@ def measure(*, n: int, hot: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """The use of L1."""
+    """Claims about the use of L1."""
     gains = [
         results.value(f"{n} patterns, 0 bytes in L1", "cycles a byte")
         / results.value(f"{n} patterns, 65536 bytes in L1", "cycles a byte")

@@ -35,7 +35,7 @@ _PACKETS = 600
 
 
 def points() -> list[Point]:
-    """Sizes of blocks."""
+    """One point for each block size."""
     return [Point(name=f"blocks of {block}", settings={"block": block}, quick=block == 64) for block in BLOCKS]
 
 
@@ -78,7 +78,7 @@ def claims(results: Results) -> Iterator[Claim]:
 
 
 def plot(results: Results) -> Figure:
-    """Cycles, and rates."""
+    """Draws cycles and rates."""
 
     def bars(quantity: str, label: str, **more: Any) -> plots.BarPanel:
         groups = [

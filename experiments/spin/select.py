@@ -47,7 +47,7 @@ def _name(size: int, gbps: int, discarded: int) -> str:
 
 
 def points() -> list[Point]:
-    """Sizes, links and shares."""
+    """One point for each size, link and share of discarded rows."""
     return [
         Point(
             name=_name(size, gbps, discarded),

@@ -79,7 +79,7 @@ def measure(*, hosts: int, share: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Against dense vectors."""
+    """Claims about sparse against dense vectors."""
     rows = [results.value(_name(hosts, 1), "sent") for hosts in HOSTS]
     yield Claim(
         text="A host sends 6 bytes for each element, 1.5 times a dense element's, and one of 512 of them",

@@ -75,7 +75,7 @@ def measure(*, method: str, k: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Orderings and factors."""
+    """Claims about which method is faster, and by which factor."""
 
     def us(method: str, k: int) -> float:
         return results.value(f"{method}, k = {k}", "latency")
@@ -115,7 +115,7 @@ def claims(results: Results) -> Iterator[Claim]:
 
 
 def plot(results: Results) -> Figure:
-    """Chains, trees, goodput."""
+    """Draws latency of chains and trees, and goodput."""
     panels = []
     for title, methods in (
         ("chain, 512 KiB", ("sPIN, chain, 4 messages", "sPIN, chain", "RDMA, chained", "host, chain", "RDMA, flat")),

@@ -41,7 +41,7 @@ READS = (*PARTS, CARD, "RDMA read", "RPC, read")
 
 
 def points() -> list[Point]:
-    """Sizes and protocols."""
+    """One point for each size and protocol."""
     return [
         Point(
             name=f"{protocol}, {size >> 10} KiB",
@@ -75,7 +75,7 @@ def measure(*, protocol: str, size: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Orderings."""
+    """Claims about which protocol is faster."""
     factors = {
         size: results.value(f"RPC and RDMA, {size >> 10} KiB", "latency")
         / results.value(f"sPIN, {size >> 10} KiB", "latency")
@@ -121,7 +121,7 @@ def claims(results: Results) -> Iterator[Claim]:
 
 
 def plot(results: Results) -> Figure:
-    """For writes and reads: one panel of latencies, one of the time over RDMA."""
+    """Draws, for writes and for reads, latencies and the time relative to RDMA."""
     ticks = [size >> 10 for size in SIZES]
     axis: dict[str, Any] = {"x_label": "size (KiB)", "x_base": 2, "x_ticks": ticks, "y_base": 10}
     panels = []

@@ -111,7 +111,7 @@ def _contention(n: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Orderings."""
+    """Claims about which one is faster."""
     latency = {(server, n): results.value(f"{server}, {n} records", "latency") for server in SERVERS for n in WRITES}
     yield Claim(
         text="With one record, the phases on the card take less time than those of an RPC (ordering)",
@@ -127,7 +127,7 @@ def claims(results: Results) -> Iterator[Claim]:
 
 
 def plot(results: Results) -> Figure:
-    """Latencies, commits, and aborts."""
+    """Draws latencies, commits and aborts."""
     latencies = []
     for look, server in enumerate(SERVERS):
         x, y = results.series("n", "latency", server=server, kind="latency")

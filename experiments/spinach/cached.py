@@ -25,7 +25,7 @@ SIZES = (18, 400, 800, 1472)
 
 
 def points() -> list[Point]:
-    """Cards, CPUs and sizes."""
+    """One point for each card, number of CPUs and size."""
     return [
         Point(
             name=f"{nic}, {cpus} CPU, {size} B",

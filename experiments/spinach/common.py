@@ -56,7 +56,7 @@ def line_rate(size: int, bps: int) -> float:
 
 
 def payload_gbps(size: int, frames_per_s: float) -> float:
-    """UDP payload."""
+    """Rate of the UDP payload in Gbit/s."""
     return frames_per_s * size * 8 / 1e9
 
 

@@ -26,7 +26,7 @@ WAYS = ("both ways", "received only")
 
 
 def points() -> list[Point]:
-    """Directions and sizes."""
+    """One point for each direction and size."""
     return [
         Point(
             name=f"{size} B, {way}",

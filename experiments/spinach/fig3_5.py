@@ -37,7 +37,7 @@ def measure(*, size: int, cpus: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Against one CPU."""
+    """Claims about two CPUs against one."""
     gain = results.value("1472 B", "payload") / results.value("1472 B, one CPU", "payload") - 1
     yield Claim(
         text="Two CPUs move 23 % more than one at 1472 bytes (3.4), within 10 points",
@@ -47,7 +47,7 @@ def claims(results: Results) -> Iterator[Claim]:
 
 
 def plot(results: Results) -> Figure:
-    """Payload against size."""
+    """Draws payload over datagram size."""
     x, y = results.series("size", "payload", cpus=2)
     line = [payload_gbps(round(size), 2 * line_rate(round(size), GIGABIT)) * 1000 for size in x]
     peak = line[-1]

@@ -28,7 +28,7 @@ MISS = (
 
 
 def points() -> list[Point]:
-    """Sizes and clocks."""
+    """One point for each size and clock."""
     return [
         Point(
             name=f"{size} B, {mhz} MHz",
@@ -46,7 +46,7 @@ def measure(*, size: int, mhz: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Small frames."""
+    """Claims about small frames."""
     gain = results.value("18 B, 250 MHz", "frames") / results.value("18 B, 100 MHz", "frames") - 1
     yield Claim(
         text="18-byte datagrams: 24 % more frames with 250 MHz (3.5.2), within 5 points",

@@ -28,7 +28,7 @@ TASKS = ("dispatch", "send", "receive", "other")
 
 
 def points() -> list[Point]:
-    """Cores and clocks."""
+    """One point for each number of cores and clock."""
     return [
         Point(name=f"{cores} x {mhz} MHz", settings={"cores": cores, "mhz": mhz}, quick=(cores, mhz) == (2, 100))
         for cores in CORES
@@ -44,7 +44,7 @@ def measure(*, cores: int, mhz: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Idle time is dispatch."""
+    """Claims about dispatch, which includes idle time."""
     for cores in (6, 8):
         reached = [row for row in results.select(cores=cores) if row.measured["share"] >= 98.5]  # as in Figure 4.11
         series = [row.measured["dispatch"] for row in reached]
@@ -63,7 +63,7 @@ def claims(results: Results) -> Iterator[Claim]:
 
 
 def plot(results: Results) -> Figure:
-    """A bar for each."""
+    """Draws a bar for each point."""
     bars = [
         plots.Stack(label=row.point.name, parts={task: row.measured[task] for task in TASKS}) for row in results.rows
     ]

@@ -32,7 +32,7 @@ LINE = 98.5
 
 
 def points() -> list[Point]:
-    """Cores."""
+    """One point for each number of cores."""
     return [
         Point(name=f"{cores} core{'s' * (cores > 1)}", settings={"cores": cores}, quick=cores == 1) for cores in CORES
     ]

@@ -26,7 +26,7 @@ TICKS = (0, 500, 1000)
 
 
 def points() -> list[Point]:
-    """Sizes and versions."""
+    """One point for each size and version of the firmware."""
     return [
         Point(
             name=f"{size} B, {firmware}",

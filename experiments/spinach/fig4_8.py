@@ -34,7 +34,7 @@ CLOCKS = {
 
 
 def points() -> list[Point]:
-    """Cores and clocks."""
+    """One point for each number of cores and clock."""
     return [
         Point(
             name=f"{cores} core{'s' * (cores > 1)}, {mhz} MHz",
@@ -52,7 +52,7 @@ def measure(*, cores: int, mhz: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """The text's conclusions."""
+    """Claims of the text about cores and clocks."""
 
     def least(cores: int) -> int:
         reached = [row for row in results.select(cores=cores) if row.measured["share"] >= 99]

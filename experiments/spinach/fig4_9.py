@@ -25,7 +25,7 @@ SIZES = (18, 100, 200, 300, 400, 500, 600, 700, 800, 1000, 1200, 1472)
 
 
 def points() -> list[Point]:
-    """Sizes."""
+    """One point for each datagram size."""
     return [Point(name=f"{size} B", settings={"size": size}, quick=size == 800) for size in SIZES]
 
 
@@ -35,7 +35,7 @@ def measure(*, size: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Large and small."""
+    """Claims about large and small datagrams."""
     large = [row.measured["share"] for row in results.rows if int(row.point.settings["size"]) >= 800]
     yield Claim(
         text="From 800 bytes up near the maximum (4.5.2); 2.65 million frames/s (4.5.1) are 92 % at 800: at least that",
@@ -48,7 +48,7 @@ def claims(results: Results) -> Iterator[Claim]:
 
 
 def plot(results: Results) -> Figure:
-    """Payload against size."""
+    """Draws payload over datagram size."""
     x = [float(size) for size in SIZES]
     line = [payload_gbps(size, 2 * line_rate(size, TEN_GIGABIT)) for size in SIZES]
     curves = [plots.Curve(label="line", x=x, y=line, kind="formula", look=1)]

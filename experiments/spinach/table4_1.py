@@ -68,7 +68,7 @@ FUNCTIONS = {
 
 
 def points() -> list[Point]:
-    """Two cards."""
+    """One point for each of two cards."""
     names = {"tengig": "10 Gigabit NIC", "tigon2": "Tigon-2"}
     return [Point(name=name, settings={"card": card}, quick=card == "tengig") for card, name in names.items()]
 

@@ -30,7 +30,7 @@ CAUSES = {
 
 
 def points() -> list[Point]:
-    """One."""
+    """A single point."""
     return [Point(name="6 cores, 200 MHz", settings={"cores": 6}, quick=True)]
 
 
@@ -60,7 +60,7 @@ def claims(results: Results) -> Iterator[Claim]:
 
 
 def plot(results: Results) -> Figure:
-    """Two bars."""
+    """Draws two bars: the thesis and spinet."""
     published = {cause: row.value for cause in CAUSES for _, row in results.published(cause)}
     bars = [
         plots.Stack(label="thesis", parts=published, published=True),

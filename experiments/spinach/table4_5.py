@@ -29,7 +29,7 @@ PARTS = tuple(part for pair in zip(TASKS, LOCKS, strict=True) for part in pair)
 
 
 def points() -> list[Point]:
-    """One."""
+    """A single point."""
     return [Point(name="6 cores, 200 MHz", settings={"cores": 6}, quick=True)]
 
 
@@ -62,7 +62,7 @@ def claims(results: Results) -> Iterator[Claim]:
 
 
 def plot(results: Results) -> Figure:
-    """Two bars."""
+    """Draws two bars: the thesis and spinet."""
     published = {task: row.value for task in PARTS for _, row in results.published(task)}
     bars = [
         plots.Stack(label="thesis", parts=published, published=True),

@@ -25,7 +25,7 @@ MEMORIES = ("instruction memory", "scratchpads", "frame memory")
 
 
 def points() -> list[Point]:
-    """One."""
+    """A single point."""
     return [Point(name=POINT, settings={"cores": 6}, quick=True)]
 
 

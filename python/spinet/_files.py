@@ -48,7 +48,7 @@ def write(path: Path, content: str | bytes) -> None:
     Raises
     ------
     OSError
-        With the given name; an earlier file stays unchanged.
+        If it cannot be written. The error has the given name; an earlier file stays unchanged.
     """
     data = content.encode() if isinstance(content, str) else content
     try:

@@ -516,7 +516,7 @@ def check(kind: str, subject: object, given: Mapping[str, object], *, options: b
     Raises
     ------
     UsageError
-        With the keyword and the kinds that have it.
+        The text names the keyword, and the kinds that have it.
     """
     for keyword, known in OPTIONS.items():
         value = given.get(keyword)

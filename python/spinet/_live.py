@@ -39,7 +39,7 @@ class Interface(Protocol):
     is_up: bool
 
     def fileno(self) -> int:
-        """For `select`."""
+        """The file descriptor, for `select`."""
 
     def read(self) -> bytes | None:
         """The next frame; None if there is none."""

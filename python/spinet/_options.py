@@ -359,7 +359,7 @@ def check_types(given: Mapping[str, Any]) -> None:
     Raises
     ------
     UsageError
-        With the keyword and its value.
+        The text has the keyword and its value.
 
     >>> check_types({"seed": 7, "limit": "10 ms"})
     >>> check_types({"seed": "7"})

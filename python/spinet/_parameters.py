@@ -30,7 +30,7 @@ class Params:
         Raises
         ------
         InputError
-            With the name of the parameter.
+            If a value has a wrong type. The text names the parameter.
         """
         hints = _hints(type(self))
         for field in dataclasses.fields(self):

@@ -63,7 +63,7 @@ class Tap:
         self.is_up = _set_up(name)
 
     def fileno(self) -> int:
-        """For `select`."""
+        """The file descriptor, for `select`."""
         return self._fd
 
     def read(self) -> bytes | None:

@@ -83,7 +83,7 @@ class Difference:
         return Difference(changes=tuple(kept))
 
     def as_json(self) -> list[dict[str, Any]]:
-        """For programs."""
+        """The changes as values for JSON."""
         return [{**vars(change), "ratio": change.ratio} for change in self.changes]
 
     def _repr_html_(self) -> str:

@@ -66,7 +66,7 @@ class NoDropRate:
         return _html.heading("No-drop rate", best) + _html.table(("trial, Gbit/s", "result"), rows)
 
     def as_json(self) -> dict[str, Any]:
-        """For programs: the rate, its latency, what limits it, and all trials."""
+        """As values for JSON: the rate, its latency, what limits it, and all trials."""
         best, beyond = self.best, self.beyond
         return {
             "traffic": self.traffic,

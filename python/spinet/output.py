@@ -108,7 +108,7 @@ class _Partial:
 
     @property
     def path(self) -> Path:
-        """Where to write."""
+        """The path to write to."""
         return self._part
 
     def __enter__(self) -> Self:
@@ -146,7 +146,7 @@ class OutputFile(_Partial):
 
     @property
     def path(self) -> Path:
-        """Where to write the file."""
+        """The path to write the file to."""
         return self._part / self.target.name
 
     def commit(self) -> None:

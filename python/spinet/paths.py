@@ -56,7 +56,7 @@ class Path:
 
     @property
     def takes_ps(self) -> int:
-        """From its arrival to its end, in picoseconds."""
+        """Time from its arrival to its end, in picoseconds."""
         return sum(step.takes_ps for step in self.steps)
 
     def by_cause(self) -> dict[str, int]:

@@ -36,7 +36,7 @@ class SentPacket:
 
 @dataclass(frozen=True, kw_only=True)
 class Latency:
-    """From first bytes in to first bytes out, in ns."""
+    """Latency from first bytes in to first bytes out, in ns."""
 
     count: int
     min: float

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From C handlers to an ELF file that the simulated NIC runs.
+"""Builds an ELF file, which the simulated NIC runs, from C handlers.
 
 A build is first looked up in the cache (`spinet.cache`), by what the preprocessor reads, the SDK, the flags and the
 compiler.
@@ -170,7 +170,7 @@ def build(
         ``"pspin"``, or ``"panic"`` for a core-based unit of a PANIC NIC: the same handlers, or a program with
         `panic_main`.
     handler
-        For ``"panic"``, where the sources have several sets of handlers: which of them.
+        For ``"panic"``: the set of handlers, if the sources have several.
 
     Raises
     ------

@@ -225,7 +225,7 @@ class Card(_Body):
         Raises
         ------
         InputError
-            With all that is wrong: line of `to_toml`, what was found, what is allowed, what may have been meant.
+            The text lists all errors: line of `to_toml`, value found, allowed values, and a suggestion.
         """
         name = str(self._data.get("name", "")) or "card"
         file = str(Path(base_dir) / f"{name}.toml")
@@ -322,7 +322,7 @@ def design(nic: str, *, set: Sequence[str] = (), base_dir: Path | str = ".") -> 
     Raises
     ------
     InputError
-        With all that is wrong: file and line, what was found, what is allowed, and what may have been meant.
+        The text lists all errors: file and line, value found, allowed values, and a suggestion.
     """
     return Design._of(json.loads(_core.card_design(nic, list(set), str(base_dir))))
 

@@ -34,7 +34,7 @@ def check(group: Group, leaves: int = 1) -> None:
     Raises
     ------
     UsageError
-        With the reason.
+        The text gives the reason.
     """
     if group.operation not in OPERATIONS:
         raise UsageError(

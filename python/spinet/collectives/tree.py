@@ -15,7 +15,7 @@ def check(ranks: int, leaves: int) -> None:
     Raises
     ------
     UsageError
-        With the numbers that are possible.
+        The text names the possible numbers.
     """
     possible = [1, *(n for n in range(2, ranks // 2 + 1) if ranks % n == 0)]
     if leaves not in possible:

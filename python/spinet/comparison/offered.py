@@ -32,7 +32,7 @@ class Offered:
     traffic
         The traffic, as the caller's text.
     packets
-        With the times of their first bits on the line, from 0.
+        The packets, with the times of their first bits on the line, from 0.
     padded
         Number of packets that were padded with zeros to Ethernet's minimum length.
     cut_gaps
@@ -62,7 +62,7 @@ class Offered:
 
     @cached_property
     def span_ps(self) -> int:
-        """From the first packet to the last."""
+        """Time from the first packet to the last."""
         return int(self.time_ps[-1] - self.time_ps[0])
 
     @cached_property

@@ -40,7 +40,7 @@ _MOST_UNSTEADY = 0.1  # assumed: share by which the halves of a steady state may
 
 @dataclass(frozen=True, kw_only=True)
 class Latency:
-    """In ns, of packets that came out."""
+    """Latency in ns of packets that came out."""
 
     count: int
     min: float

@@ -22,12 +22,12 @@ def runner(nic: str) -> Callable[[Job, str], Observed]:
 
 
 def check(nic: str) -> None:
-    """Returns true if there is such a NIC.
+    """Check that there is such a NIC.
 
     Raises
     ------
     InputError
-        With a similar name, if there is one.
+        If there is no such NIC. The text has a similar name, if there is one.
     """
     known = [NATIVE, *(name for name, _about in _core.nic_list())]
     if nic in known:

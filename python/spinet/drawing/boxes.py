@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a design to boxes within boxes, with the wires between them."""
+"""Converts a design to boxes within boxes, with the wires between them."""
 
 from __future__ import annotations
 

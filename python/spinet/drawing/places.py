@@ -12,9 +12,9 @@ from spinet.drawing.layers import Columns, Route, Slot, Stop
 HEAD = 44
 """Height of a title, with the name and the module."""
 PIN = 17
-"""From one pin to the next."""
+"""Distance from one pin to the next."""
 TRACK = 11
-"""From one wire to the next."""
+"""Distance from one wire to the next."""
 _GAP = 26
 _BEND = 18
 _PAD = 18

@@ -54,7 +54,7 @@ def require(*, hint: str = "pip install 'spinet[plot]', or --no-plot") -> None:
     Raises
     ------
     UsageError
-        With what to install.
+        The hint says what to install.
     """
     if importlib.util.find_spec("matplotlib") is None:
         raise UsageError("figures need matplotlib, which is not installed", hint=hint)

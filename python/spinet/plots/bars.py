@@ -69,7 +69,7 @@ def stacks(
     Parameters
     ----------
     bars, x_label
-        Of the first panel.
+        Bars and axis label of the first panel.
     title
         What the figure shows.
     caption

@@ -42,7 +42,7 @@ def columns(
     by
         A column whose values get a line each, at most 12.
     title
-        Of the figure.
+        Title of the figure.
     log_x, log_y
         Logarithmic axes.
 

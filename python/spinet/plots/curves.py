@@ -26,7 +26,7 @@ class Curve:
     Attributes
     ----------
     label
-        For the legend; empty for none.
+        Text in the legend; empty for none.
     x, y
         Its points, by rising `x`.
     kind

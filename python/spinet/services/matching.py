@@ -123,7 +123,7 @@ class Receive:
         `data` are its beginning) or ``cancelled``; a probe is ``found`` or ``none``. Both can be ``full`` (the card had
         no place for it) or ``lost`` (the card did not take it).
     source, tag, comm, size
-        Of the message, also if only its beginning is there, or if a probe found it; set when there is a message.
+        Those of the message, even if only its beginning fits or a probe found it. Set when there is a message.
     data
         The bytes in the buffer.
     turns

@@ -37,7 +37,7 @@ class Rule:
     action
         One of `ACTIONS`.
     ranges
-        For each of `FIELDS`.
+        A range for each of `FIELDS`.
     priority
         Rules with a greater priority come first; among equal ones, those that stand first in the text.
     address, port, mac

@@ -91,7 +91,7 @@ class Packet:
     more
         True if the reply has further packets behind this one.
     access_key
-        Of a request: the key of the service. It takes the place of `part` and `more`.
+        In a request: the key of the service. It takes the place of `part` and `more`.
     """
 
     request: int

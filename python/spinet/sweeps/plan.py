@@ -68,7 +68,7 @@ class Plan:
     base_dir
         Folder at which relative paths start.
     file
-        For messages; empty if the sweep is not from a file.
+        Name of the file in messages; empty if the sweep is not from a file.
     """
 
     run: Mapping[str, Any]

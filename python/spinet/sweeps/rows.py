@@ -93,7 +93,7 @@ def check_column(name: str, known: Sequence[str], *, file: str = "") -> None:
     Raises
     ------
     UsageError
-        With a similar name.
+        The text has a similar name.
     """
     if name in known:
         return

@@ -49,7 +49,7 @@ def check(plan: Plan, keywords: Keywords, *, options: bool) -> None:
     Raises
     ------
     InputError
-        With the settings of the run that is wrong.
+        The text has the settings of the wrong run.
     """
     with contextlib.chdir(plan.base_dir):
         for settings in plan.probes():

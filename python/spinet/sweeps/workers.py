@@ -42,7 +42,7 @@ class Job:
     kind, key
         Where the cache keeps the value; without a key it is not kept.
     tag
-        For the caller.
+        A value for the caller; jobs do not use it.
     """
 
     call: Callable[..., Any]
