@@ -94,7 +94,7 @@ class _File:
         return subprocess.run(command, input=whole, check=True, capture_output=True, text=True).stdout
 
     def card(self, name: str, schema: Schema, named: Schema, values: Mapping[str, Any], presets: list[str]) -> None:
-        """The class of a card; `values` are the defaults."""
+        """Write the class of a card; `values` are the defaults."""
         self._keep(name, schema, named, values)
         listed = ", ".join(json.dumps(preset) for preset in presets) + "," * (len(presets) == 1)
         constant = f"    _PRESETS: ClassVar[tuple[str, ...]] = ({listed})\n"

@@ -20,7 +20,7 @@ _CARDS = {
     "modules": "wired cards",
     "network": "networks of cards",
 }
-_PREFIXES = {"network": "Networks"}  # of class names; for other kinds, the name of the kind
+_PREFIXES = {"network": "Networks"}  # prefix of class names; other kinds use their own name
 _HEAD = '''# SPDX-License-Identifier: Apache-2.0
 """Types of summaries, for type checkers; docs/generate.py makes this from the Rust types.
 
@@ -74,7 +74,7 @@ def _tables(made: dict[str, str], schema: Schema) -> None:
 
 
 def _table(made: dict[str, str], name: str, schema: Schema, about: str) -> None:
-    """A class; a key that is a keyword of Python needs the other form of a TypedDict."""
+    """Write a class. A key that is a keyword of Python needs the other form of a TypedDict."""
     required = schema.get("required", ())
     keys = {key: _type(inner) for key, inner in schema.get("properties", {}).items()}
     keys = {key: kind if key in required else f"NotRequired[{kind}]" for key, kind in keys.items()}

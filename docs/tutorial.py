@@ -16,7 +16,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOK = ROOT / "docs" / "tutorial.ipynb"
-_SECONDS = 120  # in which a cell must end
+_SECONDS = 120  # time limit of a cell
 # Forms of an output, the one that the page shows first.
 _SHOWN = ("text/html", "image/svg+xml", "text/plain")
 

@@ -33,7 +33,7 @@ SLMP = {
 END, SYN, ACK = 0x8000, 0x4000, 0x2000
 SLMP_HEADERS = 14 + 20 + 8 + 10
 CARD, TESTER = b"\x0a\0\0\1", b"\x0a\0\0\2"
-MOST_DATA = 1462  # of an SLMP packet, before it is rounded down to the sender's alignment
+MOST_DATA = 1462  # largest data of an SLMP packet, before it is rounded down to the sender's alignment
 
 
 @dataclass(frozen=True, kw_only=True)

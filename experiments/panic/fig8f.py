@@ -22,7 +22,7 @@ TITLE = "Latency under overload, PANIC and a pipeline"
 SOURCE = f"{PAPER}, Fig. 8f, 7.3"
 
 LOADS = (10, 20, 30, 40, 50, 58, 65, 75, 85, 100)
-LOW, HIGH = 50, 65  # of unit A's 60 Gbit/s
+LOW, HIGH = 50, 65  # load of unit A, which has 60 Gbit/s
 
 
 def points() -> list[Point]:

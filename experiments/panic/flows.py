@@ -41,7 +41,7 @@ def model_4(card: str, gbps: float) -> Result:
         return run(
             nic="pipeline", services=services, chains=chains, tenants=tenants, traffic=traffic, set=[PIPELINE_LINE]
         )
-    settings = [WIDE_LINE, "scheduler.buffer.cells=21"]  # of 1536 bytes, in two banks: 64 KB
+    settings = [WIDE_LINE, "scheduler.buffer.cells=21"]  # cells of 1536 bytes, in two banks: 64 KB
     return run(
         services=services, chains=chains, tenants=tenants, policy="strict-priority", traffic=traffic, set=settings
     )

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 KINDS = ("IPSec", "video", "background")
 CHAINS: dict[str, list[str]] = {"IPSec": ["sha", "aes"], "video": ["aes"], "background": []}
 SIZE = 1472
-PATTERN_PACKETS = 10  # that repeat
+PATTERN_PACKETS = 10  # packets in the repeated pattern
 INTERVAL_NS = 4096 * 4.0  # the test bench's
 PHASE_INTERVALS = 30
 PHASE_NS = PHASE_INTERVALS * INTERVAL_NS
-FIRST_PORT = 10000  # of the generator's flows
+FIRST_PORT = 10000  # first port of the generator's flows
 PHASE_PORT = 5000  # destination port of the first phase
 WEIGHTS = {"IPSec": 2, "video": 1, "background": 1}
 PRIORITIES = {"IPSec": 0, "video": 1, "background": 2}
@@ -155,7 +155,7 @@ def draw(results: Results, *, title: str, caption: str, phases: Sequence[Sequenc
         sent = [row.measured[f"{kind}, sent"] for row in rows]
         drawn.append(plots.Curve(label="" if look else "sent", x=at_us, y=sent, kind="formula"))
     for look, kind in enumerate(KINDS):
-        known = results.published(kind)  # of the text; what the test bench sends are the thin lines
+        known = results.published(kind)  # values of the text; the thin lines are the rates that the test bench sends
         middles = [(int(p.settings["first"]) + int(p.settings["n"]) / 2) * INTERVAL_NS / 1000 for p, _ in known]
         label = "" if look else "paper, second half of a phase"
         drawn.append(

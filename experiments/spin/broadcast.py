@@ -41,7 +41,7 @@ SOURCE = "Hoefler et al., sPIN, SC 2017; the numbers of its figures were not ava
 
 SIZES = (8, 1024, 4096, 16384, 65536)
 NODES = (2, 4, 8, 16, 32, 64)
-MORE_NODES = (*NODES, 256)  # for 8 bytes
+MORE_NODES = (*NODES, 256)  # with vectors of 8 bytes
 NODE_SIZES = (8, 65536)
 LOSSES = (0.1, 1, 5, 10)  # % of the frames on each link
 WAYS = ("sPIN", "redundant", "triggered", "hosts", "switch", "two levels")

@@ -9,7 +9,7 @@ from pathlib import Path
 PAPER = "Khalilov et al., OSMOSIS, USENIX ATC 2024"
 KERNELS = Path(__file__).resolve().parent / "handlers" / "osmosis.c"
 HEADERS = 28  # bytes of IP and UDP of a packet of PsPIN's drivers
-TENANT = "bytes[20:1]"  # of a packet: the low byte of its source port
+TENANT = "bytes[20:1]"  # the low byte of a packet's source port
 MESSAGE = "bytes[12:1]"  # the low byte of its source address
 
 

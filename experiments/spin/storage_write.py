@@ -36,7 +36,7 @@ SIZES = (1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 512 << 10)
 PROTOCOLS = ("sPIN", "RDMA write", "RPC", "RPC and RDMA", "sPIN, RAID-5")
 PARTS = {"sPIN, read": 1, "sPIN, read in 4 requests": 4}
 CARD = "sPIN, read of the card"
-CARD_SIZES = SIZES[:4]  # as much as a card has for objects
+CARD_SIZES = SIZES[:4]  # sizes that fit the card's memory for objects
 READS = (*PARTS, CARD, "RDMA read", "RPC, read")
 
 

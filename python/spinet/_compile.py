@@ -124,7 +124,7 @@ def _compile_and_link(request: Request, compiler: Compiler, workshop: Path) -> P
     try:
         link_messages = begin.notes + _link(request, compiler, [*objects, *runtime], elf)
     except CompileError as error:
-        error.stderr = warnings + error.stderr  # which may have warned of the missing function
+        error.stderr = warnings + error.stderr  # the compiler may have warned of the missing function
         raise
     contents = _elf.read(elf)
     return Product(
@@ -319,7 +319,7 @@ def _near_handlers(request: Request) -> str:
         for source in request.sources
         for name in _handlers_by_look(source)
         # A helper may have a handler's arguments. So only functions count that are marked as handlers or
-        # # whose names are nearly those of handlers.
+        # whose names are nearly those of handlers.
         if not name.endswith(SUFFIXES)
     )
 

@@ -57,7 +57,7 @@ class Prepared:
 
 def keywords(stated: Mapping[str, Any]) -> dict[str, Any]:
     """Keywords of `run` as `prepare` takes them: lists where there can be several, and files in place of packets."""
-    from spinet import _programs  # which needs this module
+    from spinet import _programs  # imported here because it needs this module
 
     _options.check_types(stated)
     nic, sets = _nics.chosen(stated.get("nic"), stated.get("set") or ())

@@ -32,7 +32,7 @@ Given: TypeAlias = Mapping[str, Any]  # keywords of `spinet.run`, or the command
 Defines: TypeAlias = Mapping[str, str | int] | None
 
 _TIME = "give it more simulated time with --limit"
-_MOST_CORES = 8  # in messages
+_MOST_CORES = 8  # cores that a message lists
 
 
 class Kind:

@@ -26,7 +26,7 @@ _IDLE_AFTER_NS = (
     10_000_000  # without frames, until a card without packets counts as idle: it may still write to the host
 )
 _BURST = 256  # frames that are read at once
-_GRACE_S = 5.0  # for packets in the card when the run ends by itself
+_GRACE_S = 5.0  # time for packets in the card to finish when the run ends by itself
 _PS_PER_S = 10**12
 _CYCLE_PS = 10**6  # longer than a cycle of any card: simulation ends with a whole one
 _BEHIND_PS = _PS_PER_S // 100  # smaller lags are not reported
@@ -52,7 +52,7 @@ class Interface(Protocol):
 class Side:
     """An interface at a port of the card, with the frames that passed it."""
 
-    port: str  # as the simulator calls it
+    port: str  # the simulator's name of it
     interface: Interface
     frames_in: int = 0  # into the card
     bytes_in: int = 0
@@ -63,7 +63,7 @@ class Side:
     dropped: int | None = None  # frames that the kernel dropped before they were read; None if unknown
 
     def give(self, frame: bytes) -> None:
-        """A frame leaves the card here."""
+        """Take a frame that leaves the card here."""
         if self.interface.write(frame):
             self.frames_out += 1
             self.bytes_out += len(frame)
@@ -139,7 +139,7 @@ class Bridge:
         self.simulated_ps = 0
         self._given = 0  # frames that the card has or gets
         self._latest_ps = 0  # arrival of the latest frame
-        self._is_late = False  # in the latest exchange
+        self._is_late = False  # true if the latest exchange was late
         self.clock = Clock(speed=terms.speed)
         self._begun_ns = self.clock.real_ns
         self._told_ns = self._begun_ns

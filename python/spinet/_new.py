@@ -72,7 +72,7 @@ def make(folder: Path, *, nic: str = "pspin") -> list[Path]:
 
 
 def _fill(template: Path, folder: Path, values: Mapping[str, str]) -> None:
-    """A file from its template."""
+    """Write a file from its template."""
     text = re.sub(r"@([A-Z]+)@", lambda found: values[found[1]], template.read_text())
     name = template.name.removesuffix(".in").replace("NAME", values["NAME"])
     place = folder / _PLACES.get(name, name)
@@ -97,7 +97,7 @@ def _check(folder: Path, nic: str) -> None:
 
 
 def _write_commands(folder: Path, kind: str, name: str, place: Path) -> None:
-    """The commands for editors, with the paths that sources will have."""
+    """Write the commands for editors, with the final paths of the sources."""
     if kind == _kinds.MODULES:
         folder, place = folder / "firmware", place / "firmware"
         entries = firmware.compile_commands(folder)

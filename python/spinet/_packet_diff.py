@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-_MOST_BYTES = 16  # of a difference that are shown
+_MOST_BYTES = 16  # bytes of a difference that are shown
 
 # Name, offset in the header and bytes of each field, with the names of match expressions.
 _ETH = (("eth.dst", 0, 6), ("eth.src", 6, 6), ("eth.type", 12, 2))

@@ -49,7 +49,7 @@ def sources(what: str, given: Traffic | None) -> list[Entry]:
 
 def capture(what: str, packets: Iterable[PacketLike | tuple[int, PacketLike]]) -> Path:
     """A capture of these packets, kept in the cache. Packets without a time have the time of the one before."""
-    from spinet import _programs  # which needs much else
+    from spinet import _programs  # imported here because it needs many other modules
 
     parts, now = [HEADER], 0
     for at, item in enumerate(packets):
@@ -77,6 +77,6 @@ def _bytes(packet: object) -> bytes | None:
     if isinstance(packet, SupportsBytes) and not isinstance(packet, Path):
         return bytes(packet)
     try:
-        return bytes(memoryview(packet))  # type: ignore[arg-type]  # of anything with a buffer
+        return bytes(memoryview(packet))  # type: ignore[arg-type]  # any object with a buffer
     except TypeError:
         return None

@@ -24,7 +24,7 @@ _IFF_TAP, _IFF_NO_PI = 0x0002, 0x1000
 _SIOCGIFFLAGS, _SIOCSIFFLAGS = 0x8913, 0x8914
 _IFF_UP = 0x1
 _REQUEST = struct.Struct("16sH22x")  # struct ifreq with its flags
-_MOST_BYTES = 65536 + 18  # of a frame: the largest MTU of an interface, Ethernet and a VLAN tag
+_MOST_BYTES = 65536 + 18  # largest frame: largest MTU of an interface, Ethernet header and VLAN tag
 _LONGEST_NAME = 15  # IFNAMSIZ without the zero
 
 # Errors if the privilege is missing, the device cannot be written, or the interface belongs to another user.
@@ -161,7 +161,7 @@ def _set_up(name: str) -> bool:
 
 def _ioctl(fd: int, request: int, name: str, flags: int) -> int:
     """A request about an interface; its flags afterwards."""
-    import fcntl  # which other systems than Unix lack
+    import fcntl  # exists only on Unix
 
     answer = fcntl.ioctl(fd, request, _REQUEST.pack(name.encode(), flags))
     found: int = _REQUEST.unpack(answer)[1]

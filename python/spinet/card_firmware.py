@@ -24,7 +24,7 @@ class Firmware:
     image: Path | None = None
     load: int | None = None  # address of an image without a header
     entry: int | None = None  # where execution of such an image begins; `load` if None
-    messages: str = ""  # of the compiler
+    messages: str = ""  # output of the compiler
 
 
 def choose_firmware(

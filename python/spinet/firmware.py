@@ -25,7 +25,7 @@ from spinet.toolchain import cache_dir, copy_elf, define_flags, readable
 __all__ = ["Firmware", "Image", "build", "compile_commands", "firmware_dir", "image", "shipped"]
 
 _SUFFIXES = (".c", ".S")
-_MOST_BYTES = 16 << 20  # of an image; the simulator takes no larger one either
+_MOST_BYTES = 16 << 20  # largest image; the simulator has the same limit
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -240,7 +240,7 @@ class Handler:
         check: bool = False,
     ) -> None:
         self._native: _core.Run | None = None
-        self._number = 0  # of the latest packet; resets count, too
+        self._number = 0  # number of the latest packet; resets count, too
         self._is_fresh = False
         if (program is None) == (experiment is None):
             raise UsageError("a handler needs a program or an experiment, and not both")

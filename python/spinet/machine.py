@@ -42,10 +42,10 @@ class Capabilities:
     """Capabilities of a card, and its free memory."""
 
     n_clusters: int
-    n_cores: int  # of a cluster
+    n_cores: int  # cores of a cluster
     n_message_queues: int
     reserved_message_queues: int  # reserved for each tenant with a rule, or an equal part if that is less
-    max_copy_bytes: int  # of a packet, to L1
+    max_copy_bytes: int  # largest part of a packet that is copied to L1
     reliable: bool  # the network delivers all packets, and none twice: handlers need not be idempotent
     in_order: bool  # it delivers them in the order in which they were sent
     isolated: bool  # handlers cannot access anything of other tenants, directly or by transfers and commands

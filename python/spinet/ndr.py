@@ -33,8 +33,8 @@ class Trial:
 class NoDropRate:
     """The highest rate that a card holds, of packets of one kind."""
 
-    traffic: str  # as a source without its rate
-    size: int | None  # of packets, if requested
+    traffic: str  # the source without its rate
+    size: int | None  # size of packets, if requested
     trials: tuple[Trial, ...]  # in the order of the search
 
     @property

@@ -316,7 +316,7 @@ class Network:
         return add if hook is None else add(hook)
 
     def stop(self) -> None:
-        """For hooks: `run` returns after the current step of 10 us of simulated time."""
+        """Let `run` return after the current step of 10 us of simulated time. Hooks can call this."""
         self._stops = True
 
     def run(

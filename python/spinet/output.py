@@ -19,10 +19,10 @@ from spinet._core import InputError, UsageError, unwatch_partial, watch_partial
 SUMMARY = "summary.json"
 PACKETS = "packets.parquet"
 SENT = "out.pcapng"
-FRAMES = "frames.parquet"  # of wired cards, with the two captures below
+FRAMES = "frames.parquet"  # wired cards: this file and the two captures below
 SENT_FRAMES = "sent.pcapng"
 RECEIVED_FRAMES = "received.pcapng"
-HOPS = "hops.parquet"  # of cards that run chains of offloads; beside it these two
+HOPS = "hops.parquet"  # cards that run chains of offloads: this file and the next two
 TO_NETWORK = "network.pcapng"
 TO_HOST = "host.pcapng"
 HOST = "host"
@@ -96,7 +96,7 @@ class _Partial:
                 if parent.exists() and not parent.is_dir():
                     raise OutputError(f"cannot write {self._name}: {parent.name} is a file, not a folder")
             self.target.parent.mkdir(parents=True, exist_ok=True)
-            _files.sweep(self.target.parent, f".{self.target.name}.", ".part")  # what killed runs left
+            _files.sweep(self.target.parent, f".{self.target.name}.", ".part")  # remove what killed runs left
             self._part = self.target.parent / f".{self.target.name}.{os.urandom(4).hex()}.part"
             # Also for an interrupt between the creation of the folder and the `with` block.
             self._remove = weakref.finalize(self, shutil.rmtree, self._part, ignore_errors=True)

@@ -52,7 +52,7 @@ class Path:
 
     packet: int  # its number in the card
     steps: tuple[Step, ...]
-    row: Mapping[str, Any]  # of the table `packets` or `frames`
+    row: Mapping[str, Any]  # row of the table `packets` or `frames`
 
     @property
     def takes_ps(self) -> int:
@@ -181,11 +181,11 @@ class Paths:
         )
 
     def _place(self, place: str, numbers: Sequence[int]) -> str:
-        if place == "unit":  # of a service
+        if place == "unit":  # a unit of a service
             return f"{self._service(numbers)}[{numbers[1]}]"
-        if place == "scheduler" and numbers:  # of a card that runs chains
+        if place == "scheduler" and numbers:  # a card that runs chains
             return f"scheduler, for {self._service(numbers)}"
-        if place == "assist":  # of a wired card
+        if place == "assist":  # a wired card
             return str(self.summary["places"][numbers[0]]["place"])
         return " ".join([place.replace("_", " "), ".".join(map(str, numbers))]).strip()
 

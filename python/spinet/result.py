@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from spinet._node_records import NodeResult, NodeResults
 
 S = TypeVar("S")  # a type of `spinet.summaries`
-_INDEX = "index.json"  # of host memory's ranges
+_INDEX = "index.json"  # lists the ranges of host memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +61,7 @@ class Tenant:
     dropped_by_reason: Mapping[str, int]
     in_gbps: float | None
     out_gbps: float | None
-    share: float  # of the bytes that left while all tenants sent; of all, if they never did
+    share: float  # share of the bytes that left while all tenants sent; if they never did, of all bytes
     latency: Latency | None
 
 
@@ -85,7 +85,7 @@ class Rate:
     bytes: int  # without frame check sequence
     ns: float
     frames_per_s: float
-    gbps: float  # of frames, without check sequence, preamble and gap
+    gbps: float  # rate of frames, without check sequence, preamble and gap
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

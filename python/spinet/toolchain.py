@@ -126,7 +126,7 @@ def sdk_dir() -> Path:
     here = Path(__file__).resolve().parent
     for candidate in (here / "sdk", here.parent.parent / "sdk"):
         if (candidate / "include" / "handler.h").is_file():
-            return candidate.resolve()  # in a checkout the first is a link to the second
+            return candidate.resolve()  # in a checkout, the first candidate is a link to the second
     raise BuildError(f"no SDK beside {here} nor in {here.parent.parent}", hint="reinstall spinet")
 
 

@@ -80,7 +80,7 @@ class Group:
     # Actions of hosts and of the client.
 
     def tell(self, rank: int, kind: str) -> None:
-        """A host communicates with its own card without losses."""
+        """Send a message from a host to its own card. It is not lost."""
         own = self.ips[rank]
         self.give(rank, Message(kind=kind, sender=rank).frame(source=own, target=own))
 

@@ -66,7 +66,7 @@ class Attached:
             stderr=subprocess.PIPE,
             text=True,
         )
-        self._ends = ends  # by itself
+        self._ends = ends  # true if the command ends by itself
         self._n_taps = sum(argument in ("--tap", "--host-tap") for argument in arguments)
         self.shown = ""
         self.summary: dict[str, Any] = {}

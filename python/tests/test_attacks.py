@@ -165,8 +165,8 @@ SLEEP                                     : ran longer than its watchdog allows 
 class Attack:
     deed: str
     words: tuple[int, ...]
-    said: str  # of the attacker
-    on_rtl: str  # of the victim
+    said: str  # result of the attacker
+    on_rtl: str  # result of the victim on the RTL
 
     def __str__(self) -> str:
         return " ".join((self.deed, *map(hex, self.words)))

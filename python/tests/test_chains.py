@@ -18,7 +18,7 @@ from spinet.cli import main
 ROOT = Path(__file__).resolve().parent.parent.parent
 GUIDE = (ROOT / "docs" / "guides" / "offload-chains.md").read_text()
 HEADERS = 42  # Ethernet, IPv4, UDP
-IV = 8  # of RFC 3686, in front of what is encrypted
+IV = 8  # bytes of the initialisation vector (RFC 3686), which precedes the encrypted part
 
 DELAY = "work: delay, cycles=20, units=1, credits=4"
 

@@ -71,7 +71,7 @@ def test_pings_are_answered_with_the_same_bytes_everywhere(ping: Comparison) -> 
     assert sent is not None and sent.compared == 12 and sent.is_equal
     assert answers == {"pspin": (12, sent, 0, 12), "panic": (12, sent, 0, 12), "native": (12, sent, 0, None)}
     own = spinet.run(program="sdk/examples/icmp_echo.c", traffic="captures/ping.pcap", match="icmp")
-    assert len(own.sent) == 12  # as a run by itself
+    assert len(own.sent) == 12  # the same as in a separate run
 
 
 def test_what_cannot_run_is_listed_with_the_reason(ping: Comparison) -> None:

@@ -159,7 +159,7 @@ def test_results_are_merged_from_all_clusters_there_are(clusters: int, cores: in
 
 def test_filtering_passes_known_senders_with_another_port() -> None:
     ports = {sender: 7000 + number for number, sender in enumerate(workloads.senders("10.0.0.1", 256, step=2))}
-    others = dict.fromkeys(workloads.senders("10.1.0.0", 30000), 9)  # so that places are taken
+    others = dict.fromkeys(workloads.senders("10.1.0.0", 30000), 9)  # fill other places of the table
     traffic = "udp:size=512,count=600,flows=512,senders=512,payload=random"
     packets = packets_of(traffic)
 

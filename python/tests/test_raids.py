@@ -26,7 +26,7 @@ SOURCE = Path("python/tests/handlers/raids.c")
 SECRET = struct.pack("<I", 0x5EC12E75)
 PREY_HOST, RAIDER_HOST = 0x20_0000_0000, 0x30_0000_0000
 PREY_BYTES, RAIDER_BYTES = 0x4000, 0x10_0000
-MESSAGES, PACKETS = 4, 3  # of each of the two
+MESSAGES, PACKETS = 4, 3  # messages of each tenant, packets of each message
 RUNS = MESSAGES * (PACKETS + 2)  # handlers of the raider: a header, payloads, a completion
 WATCHDOG = 3_000  # cycles that a handler of the raider may run
 

@@ -52,7 +52,7 @@ ROUNDS = 4 * HELD
 ROOM = 262_144 // 2 // 64  # cycles in which half of that packet memory is filled
 READS = 5 * (N_HPUS + 7) * 86
 MISSES = N_HPUS * 4 * 80
-RECORD = 400  # for which an HPU writes an error to the host
+RECORD = 400  # cycles in which an HPU writes an error to the host
 
 
 @dataclass(frozen=True, kw_only=True)

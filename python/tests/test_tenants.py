@@ -35,10 +35,10 @@ class Seen:
     sent: list[bytes]  # sorted: packets of different cores may overtake each other
     host: bytes
     memory: bytes
-    totals: tuple[int, ...]  # of scratchpads, handler memory, static data
+    totals: tuple[int, ...]  # counts in scratchpads, handler memory, static data
     events: list[str]
     latency_ns: dict[int, int]  # by number of the packet
-    after_ns: int  # of a packet when all is over
+    after_ns: int  # latency of a packet after all others
     attacks: tuple[Event, ...]  # events of the attacker
     stolen: bool  # the secret left the card, or reached the attacker's host memory
 

@@ -56,7 +56,7 @@ class Event:
     """An event in ns-3."""
 
     at_ps: int
-    number: int  # that the caller gave the packet
+    number: int  # the caller's number of the packet
     kind: Kind
     node: int
     port: int
@@ -201,7 +201,7 @@ class Ns3:
         return edge, self._port(node)
 
     def queue(self, node: int, port: int, *, limit: int, mark: int) -> None:
-        """A queue for `limit` packets; packets that find `mark` in it are marked, unless `mark` is 0."""
+        """Give a port a queue for `limit` packets. A packet that finds `mark` in it is marked; 0 marks none."""
         self._call("queue", node, port, limit, mark)
 
     def route(self, node: int, ip: IPv4Address, port: int) -> None:

@@ -25,7 +25,7 @@ from validation.ns3.bridge import Event, Kind, Ns3
 from validation.ns3.twin import ADDED_BYTES, Queues, byte_ps, check, join
 
 HUB = "ns3"  # the switch whose place ns-3 takes
-_FS = 1000  # in a ps
+_FS = 1000  # fs in a ps
 _ETHERNET = 14  # bytes of the header
 _IPV4 = b"\x08\x00"
 _PREAMBLE, _FCS, _LEAST = 8, 4, 60
@@ -33,7 +33,7 @@ _NEVER = 2**64 - 1
 _DELIVERY = struct.Struct("<QQQQIIIIHHB")
 _ROW = struct.Struct("<QQQQQIIIHBB")
 _DROPPED, _MARKED = 4, 5  # kinds of rows
-_QUEUE_FULL, _N_REASONS = 5, 8  # of drops
+_QUEUE_FULL, _N_REASONS = 5, 8  # reasons of drops
 _OF_SHAPE = ("topology", "nodes", "links", "switches", "switch")  # keys of a network
 _LINK = ("rate_bps", "rate_back_bps", "delay_ns", "framing")  # columns of links in an overview
 _TTL = 8  # its position in the IPv4 header
@@ -70,7 +70,7 @@ class Ns3Rank:
         self._ns3 = ns3
         self._lines = lines  # by node
         self._ends: dict[tuple[int, int], int] = {}
-        self._names = names  # of all nodes; those from `first` on are of this process
+        self._names = names  # names of all nodes; this process has those from `first` on
         self._first = first
         self._window_fs = window_fs
         self._has_joined = False

@@ -20,12 +20,12 @@ _KINDS = ("waiting", "transfers", "computation")
 
 
 def print_comparison(comparison: Comparison) -> None:
-    """The table of a comparison, with explanations."""
+    """Print the table of a comparison, with explanations."""
     run_report.show([*_offered(comparison), *_table(comparison), *_notes(comparison)])
 
 
 def print_networks(comparison: NetworkComparison) -> None:
-    """The table of a comparison of networks, with explanations."""
+    """Print the table of a comparison of networks, with explanations."""
     rows = []
     for row in comparison.rows:
         link = row.busiest_link

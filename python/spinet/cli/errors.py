@@ -14,7 +14,7 @@ import click
 BAD_INPUT = 2
 UNFINISHED = 2
 OUR_BUG = 70  # EX_SOFTWARE of sysexits.h
-REMARKS = 1  # of a run with --strict
+REMARKS = 1  # a run with --strict has remarks
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
 READER_GONE = 141  # 128 + SIGPIPE
 

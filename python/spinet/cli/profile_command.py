@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from spinet.profile import Cost, Frame, Profile, Sources
 
-_MOST_CAUSES = 3  # in a row
+_MOST_CAUSES = 3  # causes in a row of the table
 _MOST_TEXT = 32  # letters of a line of source
 
 

@@ -82,7 +82,7 @@ def _throughput(comparison: Comparison, axes: Axes) -> None:
 
 
 def _latency(rows: list[Row], axes: Axes) -> None:
-    """A bar from the least to the 99th percentile, a stroke at the median."""
+    """Draw a bar from the least to the 99th percentile, a stroke at the median."""
     values = []
     for at, row in enumerate(rows):
         if row.latency_ns is None:

@@ -236,7 +236,7 @@ def _rows(page: _Page, overview: Mapping[str, Any]) -> None:
         front = found
     for name in switches:
         level.setdefault(name, 1)
-        if overview["topology"] == "fat-tree":  # in which switches without nodes have a level, too
+        if overview["topology"] == "fat-tree":  # switches without nodes have a level, too
             level[name] = _level(name)
     by_level: dict[int, list[str]] = defaultdict(list)
     for name in switches:
@@ -296,7 +296,7 @@ def _spread(page: _Page, names: Sequence[str], left: int, total: int, y: int, wi
 
 
 def _grid(page: _Page, switches: Sequence[str]) -> None:
-    """A torus: the first dimension goes right, the second goes down, others are blocks side by side."""
+    """Place a torus: the first dimension goes right, the second goes down, others are blocks side by side."""
     places = {name: [int(one) for one in name[1:].split(".")] for name in switches}
     sizes = [max(place[at] for place in places.values()) + 1 for at in range(len(places[switches[0]]))]
     panels = [_panel(page, name, _columns(len(page.hosts.get(name, [])))) for name in switches]
@@ -313,7 +313,7 @@ def _grid(page: _Page, switches: Sequence[str]) -> None:
 
 
 def _circle(page: _Page, switches: Sequence[str]) -> None:
-    """A dragonfly: groups are on an ellipse, the switches of a group side by side."""
+    """Place a dragonfly: groups are on an ellipse, the switches of a group side by side."""
     groups: dict[str, list[str]] = defaultdict(list)
     for name in switches:
         groups[name.split(".")[0]].append(name)

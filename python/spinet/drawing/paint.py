@@ -96,7 +96,7 @@ class _Brush:
                 self.pins(inner, x + inner.x, y + inner.y)
 
     def box(self, box: Box, x: int, y: int) -> None:
-        """A box with its title and contents."""
+        """Draw a box with its title and contents."""
         fill, border = self.clocks.get(box.clock, ("#f6f7f8", "#8b95a0"))
         load = self.loads.parts.get(plain(box.path))
         if load is not None and not box.inner:
@@ -117,7 +117,7 @@ class _Brush:
             self.inside(box, x, y)
 
     def pins(self, box: Box, x: int, y: int) -> None:
-        """The ports of a box: a dot on its border and a name beside it, within the box."""
+        """Draw the ports of a box: a dot on its border and a name beside it, within the box."""
         for pin in box.pins.values():
             at = x if pin.is_left else x + box.width
             self.lines.append(f'<circle cx="{at}" cy="{y + pin.y}" r="2.6" fill="#ffffff" stroke="{_INK}"/>\n')
@@ -126,9 +126,7 @@ class _Brush:
             self.lines.append(text_element(beside, y + pin.y + lift, pin.label, 10, anchor=anchor))
 
     def wire(self, wire: Wire, x: int, y: int) -> None:
-        """A wire with an arrow at the responder or receiver, and a white border, so that crossing wires can be told
-        apart.
-        """
+        """Draw a wire with an arrow at the responder or receiver. Its white border separates crossing wires."""
         at = self.protocols.index(wire.protocol)
         points = " ".join(f"{x + px},{y + py}" for px, py in wire.points)
         width = 2 if wire.count > 1 else 1.2
@@ -145,7 +143,7 @@ class _Brush:
             self.percent(load, x + (ax + bx) // 2 + 20, y + (ay + by) // 2)
 
     def percent(self, load: float, right: int, middle: int) -> None:
-        """A label with a share of time."""
+        """Draw a label with a share of time."""
         text = f"{100 * load:.0f} %"
         width = text_width(text, 10) + 8
         self.lines.append(

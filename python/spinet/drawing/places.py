@@ -123,7 +123,10 @@ def _space(above: Slot, below: Slot) -> int:
 
 
 def _settle(column: list[Slot], wishes: list[tuple[int, int]]) -> None:
-    """The rows closest to the desired ones by least squares that keep order and spaces: pool adjacent violators."""
+    """Move slots to the rows closest to the desired ones (least squares) that keep order and spaces.
+
+    The algorithm is pool adjacent violators.
+    """
     tops = [0]
     for above, below in itertools.pairwise(column):
         tops.append(tops[-1] + above.height + _space(above, below))

@@ -97,7 +97,7 @@ def stacks(
 def _draw_stacks(bars: Sequence[Stack], names: Sequence[str], axes: Axes, *, inches: float) -> None:
     sums = [sum(bar.parts.values()) for bar in bars]
     is_share = max(sums) - min(sums) < 0.04 * max(sums)  # then the sum has no meaning
-    shown = max(range(len(bars)), key=lambda row: (not bars[row].published, row))  # in the legend
+    shown = max(range(len(bars)), key=lambda row: (not bars[row].published, row))  # this bar is in the legend
     left = [0.0] * len(bars)
     for index, name in enumerate(names):
         color = style.COLORS[index % len(style.COLORS)]

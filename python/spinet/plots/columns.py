@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MOST_GROUPS = 12
 _MOST_ON_A_LINE = 200  # values of x
-_MOST_NAMES = 40  # on an axis
+_MOST_NAMES = 40  # texts on an axis
 
 
 def columns(

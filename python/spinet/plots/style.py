@@ -28,11 +28,11 @@ WORDS = "#555555"
 PAGE_INCHES = 9.2  # width of a page at full scale, at 96 points an inch
 PANEL_INCHES = (4.6, 3.3)
 BESIDE_PANEL = 0.75  # approximate width of labels and numbers of the vertical axis, in inches
-SMALL = 7.8  # of words beside data, in points
+SMALL = 7.8  # font size of words beside data, in points
 WHISKERS = "Whiskers of published values are the tolerance."
 _CAPTION_SIZE = 7.5
-_LINE_INCHES = 0.165  # of words beside data
-_HANDLE, _GAP = 2.6, 1.6  # of a legend, in letters
+_LINE_INCHES = 0.165  # height of a line of words beside data
+_HANDLE, _GAP = 2.6, 1.6  # handle and gap of a legend, in widths of a letter
 
 
 def sheet(
@@ -127,7 +127,7 @@ def marks(axes: Axes, lines: Sequence[tuple[float, str]]) -> int:
     The scale of the axis is the final one already.
     """
     points = (inches_of(axes) - BESIDE_PANEL) * 72
-    ends: list[float] = []  # of the words of each line
+    ends: list[float] = []  # right end of the words on each line
     for value, word in sorted(lines):
         axes.axvline(value, color=FAINT, linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
         at = (axes.transData + axes.transAxes.inverted()).transform((value, axes.get_ylim()[0]))[0] * points
@@ -141,7 +141,7 @@ def marks(axes: Axes, lines: Sequence[tuple[float, str]]) -> int:
 
 
 def heading(axes: Axes, title: str, *, legend: bool = True, lines_below: int = 0) -> None:
-    """The title of a panel and below it its legend, both above the panel; none where there is nothing to say."""
+    """Draw the title of a panel, and its legend below the title; both are above the panel, if they are not empty."""
     handles, labels = axes.get_legend_handles_labels() if legend else ([], [])
     lift = lines_below * 72 * _LINE_INCHES + 5
     if not labels:

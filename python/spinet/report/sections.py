@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from spinet.report.run import Run
 
 _MOST_RESOURCES = 24
-_MOST_LINES = 20  # of source
+_MOST_LINES = 20  # source lines
 _SLOWEST = 8
 _MOST_CAUSES = 9  # all others are shown as one
 _NO_TABLE = "This run kept no table of packets."

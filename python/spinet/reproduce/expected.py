@@ -12,7 +12,7 @@ from spinet._core import UsageError
 REQUIRED = ("point", "quantity", "unit", "relation", "value", "tolerance", "reference", "source", "miss")
 COLUMNS = (*REQUIRED, "basis")  # a file without values that are fitted needs no column for it
 RELATIONS = ("=", ">=", "<=")
-UNJUDGED = "none"  # as a tolerance
+UNJUDGED = "none"  # the tolerance of a value that is not judged
 
 HIT, MISS, KNOWN, STALE, OPEN = "hit", "miss", "known miss", "hits now", "not judged"
 FITTED, CONSTRUCTED = "fitted", "by construction"

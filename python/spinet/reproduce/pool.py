@@ -26,7 +26,7 @@ OnPoint = Callable[[str, Point, bool], None]
 OnExperiment = Callable[[Experiment, dict[str, dict[str, float]]], None]
 """Called when the last point of an experiment is there: the experiment, and its quantities by point."""
 
-KIND = "reproduce"  # in the cache
+KIND = "reproduce"  # folder in the cache
 
 # Files of the package on which a result depends; the others only use results.
 _NOT_MODEL = {"cli", "plots", "reproduce", "report", "sweeps"}

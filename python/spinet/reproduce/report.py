@@ -22,7 +22,7 @@ MARKS = {
     expected.STALE: "! hits now",
     expected.OPEN: "·",
 }
-_MOST_ROWS = 12  # that a page shows by default
+_MOST_ROWS = 12  # rows that a page shows by default
 _SIGNS = {"=": "", ">=": "≥ ", "<=": "≤ "}
 
 

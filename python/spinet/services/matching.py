@@ -37,7 +37,7 @@ HOST_AT = 0x3000_0000
 _HEAD = struct.Struct("<BBHIIIHHIIIII")
 _RECORD = struct.Struct("<IHH6I")
 _PAIR = struct.Struct("<4I")
-_DOUBLINGS = 4  # of the timeout
+_DOUBLINGS = 4  # number of times that the timeout doubles
 _AREA_AT, _ANSWERS = NUMBERS["AREA_AT"], NUMBERS["ANSWERS"]
 assert NUMBERS["DATA_AT"] == 44 + _HEAD.size
 

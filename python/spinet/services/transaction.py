@@ -25,7 +25,7 @@ HOST_AT = 0x2000_0000  # address of a participant's log in host memory
 
 _ENTRY_BYTES = _NUMBERS["TX_ENTRY_BYTES"]
 _CLIENT_BYTES = 128
-_TRANSACTIONS = 1 << 20  # of a client
+_TRANSACTIONS = 1 << 20  # largest number of transactions of a client
 
 Record = tuple[int, int]
 """The node of a participant, and the number of a record there."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RUNS", "SWEEP", "OnRun", "Plan", "Sweep", "sweep"]
 
-RUNS = "runs.parquet"  # of a sweep's folder, with the next
+RUNS = "runs.parquet"  # this file and the next are in a sweep's folder
 SWEEP = "sweep.json"
 _SHOWN = 20  # rows in a notebook
 

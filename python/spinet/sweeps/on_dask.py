@@ -15,7 +15,7 @@ from spinet.sweeps import store, workers
 from spinet.sweeps.workers import Done, Job
 
 _AHEAD = 4  # jobs in flight per thread of a worker
-_WAIT_S = 10  # for the scheduler to answer
+_WAIT_S = 10  # wait for the scheduler's answer
 _RECOUNTED = 50  # jobs after which the workers are counted again
 
 

@@ -22,7 +22,7 @@ from spinet.sweeps import store
 from spinet.sweeps.plan import Plan, Settings
 from spinet.sweeps.workers import Job
 
-KIND = "runs"  # in the cache
+KIND = "runs"  # folder in the cache
 
 Keywords = Callable[[Mapping[str, Any]], tuple[dict[str, Any], str | None]]
 """Takes the keywords of a run in its plan; returns those of `api.prepare`, and the experiment."""
