@@ -133,7 +133,7 @@ static void obey(u32 code, u32 subcode)
     case COMMAND_DELETE_EXTENDED:
         post_event(EVENT_CODE_MULTICAST, MULTICAST_DELETED, 0);
         break;
-    case COMMAND_FILTERING: /* for an older chip */
+    case COMMAND_FILTERING: /* only for an older chip */
         break;
     case COMMAND_PROMISCUOUS:
         REG(MAC_RECEIVE_STATE) = (REG(MAC_RECEIVE_STATE) & ~(MAC_PROMISCUOUS | MAC_RECEIVE_ATTENTIONS)) |

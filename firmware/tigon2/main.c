@@ -5,7 +5,7 @@
 #include "dma.h"
 
 #define LEAST_MEMORY 0x80000
-#define LEAST_TRANSMIT 0x10000 /* of the buffers */
+#define LEAST_TRANSMIT 0x10000 /* smallest size of the transmit buffers */
 #define LEAST_RECEIVE 0x20000
 #define MAC_THRESHOLDS_DEFAULT 0x100b07e3
 #define EVENT_CODE_RUNNING 1

@@ -218,8 +218,8 @@ struct state {
     u32 blocked;     /* soft events that wait for a DMA write descriptor */
     u32 event_put;   /* number of the next event */
     u32 event_sent;  /* number of the next event to send to the host */
-    u32 statistics_written; /* against `common.statistics_wanted` */
-    u32 clears_done;        /* against `common.clears_wanted` */
+    u32 statistics_written; /* compared with `common.statistics_wanted` */
+    u32 clears_done;        /* compared with `common.clears_wanted` */
     struct receive_counts in;
 
     /* Timer. */

@@ -93,7 +93,7 @@ __handler__ void barrier_ph(handler_args_t *args)
     const group_head_t *head = group_head(task);
     if (head != NULL && spin_data(task).size == sizeof(*head) && head->step < 32 && 1u << head->step < group->size &&
         is_second(state, head->block, head->step)) {
-        spin_data_udp(task)->checksum = 0; /* it covers the addresses; IPv4 allows UDP without one */
+        spin_data_udp(task)->checksum = 0; /* the addresses change; IPv4 allows UDP without a checksum */
         advance(args, group, (uint8_t *)task->pkt_mem, head->block, head->step);
     }
 }

@@ -99,7 +99,7 @@ __handler__ void broadcast_ph(handler_args_t *args)
         head->origin >= group->size || !is_new(task, head->block)) {
         return;
     }
-    spin_data_udp(task)->checksum = 0; /* it covers the addresses; IPv4 allows UDP without one */
+    spin_data_udp(task)->checksum = 0; /* the addresses change; IPv4 allows UDP without a checksum */
     const spin_pkt_t data = spin_data(task);
     pass_on(args, group, frame, (uint32_t)(data.data - frame) + data.size);
 }

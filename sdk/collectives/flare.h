@@ -69,7 +69,7 @@ typedef struct {
 /* Configuration at the start of a host's handler memory, and its counters. */
 typedef struct {
     uint32_t blocks;
-    uint32_t bytes;  /* of the vector, which is at the start of host memory */
+    uint32_t bytes;  /* size of the vector, which is at the start of host memory */
     uint32_t result; /* offset of the result in host memory; the 8 bytes behind it become 1 at the end */
     uint32_t window;
     uint32_t first; /* staggered sending: the first block that this host sends */

@@ -22,7 +22,7 @@
 #endif
 
 #define CONFIGURATION_BYTES 1024
-#define RECORD_BYTES 64 /* of a record, in front of its buffers */
+#define RECORD_BYTES 64 /* size of a record, in front of its buffers */
 
 typedef struct {
 #ifdef TREE

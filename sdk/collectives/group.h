@@ -44,7 +44,7 @@ typedef struct {
 /* Configuration at the start of the handler memory, with counters. */
 typedef struct {
     uint32_t rank, size;
-    uint32_t bytes;  /* of the vector, at the start of host memory; all-to-all: of the part for one rank */
+    uint32_t bytes;  /* size of the vector, at the start of host memory; all-to-all: size of the part for one rank */
     uint32_t blocks; /* in the vector, or the part */
     uint32_t window; /* blocks that each rank begins with */
     uint32_t result; /* offset of the result in host memory; the 8 bytes behind its `result_bytes` become 1 at the end */

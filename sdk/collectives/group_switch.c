@@ -58,7 +58,7 @@ __handler__ void group_switch_ph(handler_args_t *args)
     uint8_t *frame = (uint8_t *)task->pkt_mem;
     const spin_pkt_t data = spin_data(task);
     const uint32_t bytes = (uint32_t)(data.data - frame) + data.size, size = group->size;
-    spin_data_udp(task)->checksum = 0; /* it covers the addresses; IPv4 allows UDP without one */
+    spin_data_udp(task)->checksum = 0; /* the addresses change; IPv4 allows UDP without a checksum */
 #ifdef LEAF
     if (!comes_down) {
         flare_address(frame, &group->peer[size], &group->peer[size + 1]);

@@ -21,8 +21,8 @@
 #define RANGE 148
 #endif
 
-#define SPARSE_DATA_BYTES 984 /* of a packet, behind the header */
-#define SPARSE_SLOT_BYTES 1024 /* of a packet in host memory, from its header on */
+#define SPARSE_DATA_BYTES 984 /* most bytes of a packet behind the header */
+#define SPARSE_SLOT_BYTES 1024 /* place of a packet in host memory, from its header on */
 #define SPARSE_FRAME_BYTES 1088
 
 #define SPARSE_VALUE_BYTES (TYPE == SPIN_INT8 ? 1 : TYPE == SPIN_INT32 || TYPE == SPIN_FLOAT32 ? 4 : 2)

@@ -41,7 +41,7 @@ typedef struct {
     const flare_switch_t *tree;
     block_t *block;
     uint8_t *frame;
-    uint32_t number, elements; /* of the block; in the frame */
+    uint32_t number, elements; /* number of the block; elements in the frame */
 } work_t;
 
 static void send_down(const flare_switch_t *tree, uint8_t *frame, uint32_t size, uint32_t block)

@@ -42,10 +42,10 @@ typedef struct {
 /* The description of a type. A handler reads only the fields that its strategy needs. */
 typedef struct {
     uint32_t magic;
-    uint32_t bytes;      /* of the description that are copied to each scratchpad */
+    uint32_t bytes;      /* bytes of the description, which is copied to each scratchpad */
     uint32_t size;       /* bytes of a message */
     uint32_t slots;      /* receives that can be posted at a time */
-    uint32_t slot_bytes; /* from one slot to the next in host memory */
+    uint32_t slot_bytes; /* distance from one slot to the next in host memory */
     uint32_t scratchpad_bytes;
     uint32_t handler_memory_bytes;
 
@@ -60,16 +60,16 @@ typedef struct {
 
     /* Loops and segments. */
     uint32_t root;          /* the outermost loop */
-    uint32_t segment_bytes; /* of a segment, for the depth of this type */
+    uint32_t segment_bytes; /* size of a segment, for the depth of this type */
     uint32_t checkpoints;   /* the first of them, for the start of the message */
     uint32_t interval;      /* bytes of the message from one checkpoint to the next */
     uint32_t n_checkpoints;
     uint32_t work;          /* in the scratchpad: segments of the first core */
-    uint32_t work_bytes;    /* of a core */
+    uint32_t work_bytes;    /* size of a core's segments */
 
     /* Owned checkpoints. */
     uint32_t owned;       /* in handler memory: those of slot 0 */
-    uint32_t owned_bytes; /* of one */
+    uint32_t owned_bytes; /* size of one owned checkpoint */
     uint32_t buffers;     /* in the scratchpad: packets that wait */
     uint32_t buffer_bytes;
     uint32_t n_buffers; /* at most 32 */
@@ -107,7 +107,7 @@ typedef struct {
     /* `window_bytes` bytes from `window_at` of the slot, in L1; there is room for `window_room`. */
     uint8_t *window;
     uint32_t window_at, window_bytes, window_room;
-    uint32_t host_bytes; /* from the slot to the end of host memory */
+    uint32_t host_bytes; /* bytes from the slot to the end of host memory */
 #endif
 } spin_ddt_part_t;
 

@@ -13,13 +13,13 @@ typedef struct {
     uint32_t block;
     uint32_t stride;
     uint32_t blocks; /* in an element */
-    uint32_t extent; /* of an element */
+    uint32_t extent; /* bytes from one element to the next */
 } spin_ddt_vector_t;
 
 /* An entry of an indexed type. The entry behind the last has `begin` = element_bytes. */
 typedef struct {
     uint32_t begin;  /* bytes of the element's data before this block */
-    uint32_t offset; /* of the block in host memory, from the start of the element */
+    uint32_t offset; /* place of the block in host memory, from the start of the element */
 } spin_ddt_entry_t;
 
 /* A member of a struct: a vector at an offset. The member behind the last has `begin` = element_bytes. */

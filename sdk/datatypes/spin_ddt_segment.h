@@ -35,7 +35,7 @@ typedef struct {
 typedef struct {
     uint32_t kind;
     uint32_t n_blocks;
-    uint32_t stride; /* of a vector, bytes */
+    uint32_t stride; /* stride of a vector, bytes */
     uint32_t table;
     spin_ddt_block_t block; /* the first block; the kind says how the others differ */
 } spin_ddt_loop_t;

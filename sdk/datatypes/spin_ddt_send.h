@@ -29,7 +29,7 @@ typedef struct {
     uint32_t to_slot;       /* slot of the receiver */
 } spin_ddt_order_t;
 
-#define SPIN_DDT_PORT 9999 /* to which packets go */
+#define SPIN_DDT_PORT 9999 /* destination port of packets */
 
 static inline uint32_t spin_ddt_place(const task_t *task)
 {

@@ -12,7 +12,7 @@
 #include <spin_net.h>
 
 #define IPV4(a, b, c, d) ((uint32_t)(a) << 24 | (b) << 16 | (c) << 8 | (d))
-#define DROP 0 /* as a new address */
+#define DROP 0 /* used in place of a new address */
 
 typedef struct {
     uint32_t address;

@@ -25,7 +25,7 @@
 #define ENTRIES 64
 #define ENTRY 512 /* bytes; DMA moves rows of 64 */
 #define ANSWER (ENTRY - 8)
-#define MOST_KEY 250 /* as memcached has it */
+#define MOST_KEY 250 /* longest key, as in memcached */
 #define MOST_VALUE 400
 
 /* Headers in front of an answer: Ethernet, IPv4 without options, UDP, and memcached's own. */

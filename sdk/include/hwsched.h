@@ -22,7 +22,7 @@
 #if NB_CLUSTERS > 4
 #define HWSCHED_TASK_ADDR (HWSCHED_BASE_ADDR + 0x108) /* task_t with 16 scratchpads; not in PsPIN's RTL */
 #else
-#define HWSCHED_TASK_ADDR (HWSCHED_BASE_ADDR + 0x08) /* where task_t begins */
+#define HWSCHED_TASK_ADDR (HWSCHED_BASE_ADDR + 0x08) /* start of task_t */
 #endif
 #define HWSCHED_HANDLER_MEM_ADDR (HWSCHED_BASE_ADDR + 0x08)
 #define HWSCHED_HANDLER_MEM_SIZE (HWSCHED_BASE_ADDR + 0x0C)

@@ -26,7 +26,7 @@ extern void SPIN_PAYLOAD(handler_args_t *) __attribute__((weak));
 extern void SPIN_COMPLETION(handler_args_t *) __attribute__((weak));
 extern __typeof__(init_handlers) init_handlers __attribute__((weak));
 
-#define NEVER UINT32_MAX /* as a time */
+#define NEVER UINT32_MAX /* the time of a handler that did not run */
 
 /* Time of a handler for each packet, in ns. */
 static uint32_t *times[3];
@@ -35,7 +35,7 @@ enum { HEADER, PAYLOAD, COMPLETION };
 typedef struct {
     uint32_t id;
     bool is_timed;
-    uint64_t ns; /* for all its packets */
+    uint64_t ns; /* time for all its packets */
     events_t events;
 } worker_t;
 

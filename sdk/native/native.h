@@ -30,7 +30,7 @@ typedef struct {
     uint32_t flow_id;
     uint32_t home_cluster;
     uint32_t n_packets;
-    uint32_t has_end; /* its last packet is among them */
+    uint32_t has_end; /* its last packet is among the given packets */
     uint32_t after;   /* the message before it with the same flow_id, which has to end first; or NO_MESSAGE */
     /* While it runs. */
     uint32_t has_begun, is_done;

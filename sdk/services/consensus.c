@@ -34,9 +34,9 @@
 /* The actions that follow the change of the state. */
 typedef struct {
     bool to_sender;
-    bool to_others;    /* to all other replicas */
+    bool to_others;    /* send the packet to all other replicas */
     bool is_stored;    /* write its entry to the host's log */
-    bool is_answer;    /* it answers the client of the entry */
+    bool is_answer;    /* the packet answers the client of the entry */
     bool has_news;     /* write the status to the host */
     bool has_question; /* then ask all replicas for the slot `question` */
     uint32_t question;
@@ -404,7 +404,7 @@ static void send_again(const task_t *task, consensus_replica_t *own, spin_be32_t
         const bool is_proposal = !is_chosen && own->role != CONSENSUS_FOLLOWER && i < own->next;
         const uint32_t missing = others(own) & ~slot->votes;
         message->ballot = own->ballot;
-        message->entry = slot->entry; /* of a chosen entry, or of this leader's proposal: it does not change */
+        message->entry = slot->entry; /* a chosen entry, or this leader's proposal: it does not change meanwhile */
         leave(own, false);
         message->slot = i;
         if (is_proposal) {
@@ -447,7 +447,7 @@ static bool is_well_formed(const task_t *task, const consensus_replica_t *own, c
     if (message->kind == CONSENSUS_REQUEST) {
         return message->entry.client != 0;
     }
-    const uint32_t slots = CONSENSUS_SLOTS + (message->kind == CONSENSUS_ALIVE); /* there, a number of slots */
+    const uint32_t slots = CONSENSUS_SLOTS + (message->kind == CONSENSUS_ALIVE); /* ALIVE: a number of slots */
     return message->slot < slots && message->from < own->size;
 }
 

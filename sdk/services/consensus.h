@@ -25,8 +25,8 @@
 
 #include "frames.h"
 
-#define CONSENSUS_PORT 9520        /* of replicas */
-#define CONSENSUS_CLIENT_PORT 9521 /* of clients */
+#define CONSENSUS_PORT 9520        /* UDP port of replicas */
+#define CONSENSUS_CLIENT_PORT 9521 /* UDP port of clients */
 
 /* Kinds of messages: to replicas from clients, between replicas, and from the host of a replica to its card. */
 #define CONSENSUS_REQUEST 1  /* from a client: append this entry */
@@ -65,8 +65,8 @@
 #define CONSENSUS_BATCH 16 /* most slots that one message makes a replica send again */
 #define CONSENSUS_MESSAGE_AT 44
 #define CONSENSUS_FRAME_BYTES 128
-#define CONSENSUS_MEMORY_BYTES 397440   /* of the scratchpad in each L1; only that of cluster 0 is used */
-#define CONSENSUS_CONFIGURATION_BYTES 36 /* of handler memory */
+#define CONSENSUS_MEMORY_BYTES 397440   /* size of the scratchpad in each L1; only that of cluster 0 is used */
+#define CONSENSUS_CONFIGURATION_BYTES 36 /* size of handler memory */
 
 typedef struct {
     spin_be32_t client;
@@ -90,7 +90,7 @@ typedef struct {
     volatile uint32_t votes;
     uint32_t promises;
     consensus_entry_t entry;
-    spin_lock_t lock; /* of the entry and `accepted`, among handlers that share the state */
+    spin_lock_t lock; /* protects the entry and `accepted` from handlers that share the state */
     uint32_t unused[3];
 } consensus_slot_t;
 

@@ -11,7 +11,7 @@
 
 #include "service.h"
 
-#define FUNCTION_PORT 9700 /* of the first function; the others follow */
+#define FUNCTION_PORT 9700 /* UDP port of the first function; the others follow */
 
 #define FUNCTION_RESULT_BYTES 64
 

@@ -61,7 +61,7 @@
 /* An entry. DMA moves it at once. */
 typedef struct {
     volatile uint32_t version; /* odd while a core writes the value */
-    volatile uint32_t bytes;   /* of the value */
+    volatile uint32_t bytes;   /* size of the value */
     uint32_t next;             /* number of the next entry in the chain; 0: none */
     uint32_t unused[5];
     uint32_t key[KV_KEY_BYTES / 4];
@@ -72,7 +72,7 @@ typedef struct {
     volatile int32_t used; /* entries */
     volatile uint32_t events[KV_EVENTS];
     uint32_t unused[13];
-    spin_lock_t locks[KV_LOCKS]; /* of buckets */
+    spin_lock_t locks[KV_LOCKS]; /* locks of buckets */
     service_latest_t puts[KV_CLIENTS];
     volatile uint32_t buckets[(KV_BUCKETS + 15) / 16 * 16];
     kv_row_t rows[KV_CAPACITY];

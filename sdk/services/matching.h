@@ -49,8 +49,8 @@
 #define MATCH_DATA_AT 84
 #define MATCH_UNIT 1024
 #define MATCH_CHUNK_UNITS 4
-#define MATCH_CHUNKS 8          /* that a card asks for at the same time, for each message */
-#define MATCH_MAX_BYTES 1048576 /* of a message */
+#define MATCH_CHUNKS 8          /* chunks that a card asks for at the same time, for each message */
+#define MATCH_MAX_BYTES 1048576 /* longest message */
 #define MATCH_WINDOW 16
 #define MATCH_ANY 65535 /* a receive takes messages of all senders */
 #define MATCH_RECORDS_AT 64
@@ -98,12 +98,12 @@
 typedef struct {
     uint8_t kind, mode;
     uint16_t from;    /* rank of the message's sender */
-    uint32_t number;  /* of the message, or of the receive */
+    uint32_t number;  /* number of the message, or of the receive */
     uint32_t tag;
     uint32_t ignore;  /* MATCH_POST: bits of the tag that may differ */
     uint16_t comm;    /* communicator */
     uint16_t peer;    /* rank of the receiver; MATCH_POST: rank of the sender, or MATCH_ANY */
-    uint32_t bytes;   /* of the message, or of the buffer */
+    uint32_t bytes;   /* size of the message, or of the buffer */
     uint32_t address; /* in the host memory of the message's sender; MATCH_POST: of the buffer */
     uint32_t at;      /* MATCH_GET, MATCH_DATA: position of the data in the message */
     uint32_t count;   /* bytes of data in this frame; MATCH_GET: bytes asked for */
@@ -115,8 +115,8 @@ typedef struct {
     uint32_t number;
     uint16_t status, comm;
     uint32_t from, tag;
-    uint32_t bytes;   /* of the message */
-    uint32_t stored;  /* of these in the buffer */
+    uint32_t bytes;   /* size of the message */
+    uint32_t stored;  /* bytes in the buffer */
     uint32_t posted;  /* place of the post among all events, in the order in which they changed the lists, from 1 */
     uint32_t arrived; /* place of the message, or of the cancel, among the same events */
 } match_record_t;
@@ -125,7 +125,7 @@ typedef struct {
 typedef struct {
     uint32_t kind, from, peer, number, tag, comm, bytes, address;
     uint32_t turn;  /* place among all messages, posts and cancels that the card has taken */
-    spin_be32_t ip; /* of the sender */
+    spin_be32_t ip; /* address of the sender */
 } match_message_t;
 
 /* Entries of both lists have numbers from 1; `next` is 0 at the end. */
@@ -138,14 +138,14 @@ typedef struct {
 /* match_receive_t.phase */
 #define MATCH_IDLE 0   /* free, or posted */
 #define MATCH_BOUND 1  /* it has a message */
-#define MATCH_MOVING 2 /* the same, and data arrive with MATCH_DATA */
+#define MATCH_MOVING 2 /* it has a message, whose data arrive with MATCH_DATA */
 
 #define MATCH_WORDS (MATCH_MAX_BYTES / MATCH_UNIT / 32)
 
 typedef struct {
     uint32_t next;
     uint32_t number, mode, probe, peer, tag, ignore, comm, capacity, buffer, turn;
-    match_message_t message;      /* once it has one */
+    match_message_t message;      /* valid once the receive has a message */
     volatile uint32_t phase;
     volatile int32_t users;       /* handlers that use the entry for `message` */
     volatile int32_t remaining;   /* units that are not in host memory yet */
@@ -170,7 +170,7 @@ typedef struct {
 
 /* The scratchpad of cluster 0 begins with it. All zeros at first. */
 typedef struct {
-    spin_lock_t lock; /* of all below, except volatile members */
+    spin_lock_t lock; /* protects all members below, except volatile ones */
     match_list_t posted, unexpected, held; /* held: messages that MATCH_IMPROBE has taken */
     match_free_t free_receives, free_unexpected;
     uint32_t turn;                     /* messages and receives that have their place */

@@ -36,8 +36,8 @@ typedef struct {
     uint32_t request; /* number of the request: from 1, unique for the client */
     uint16_t client;  /* number of the client */
     uint8_t kind;     /* operation */
-    uint8_t status;   /* of a reply */
-    uint16_t bytes;   /* of data */
+    uint8_t status;   /* status of a reply */
+    uint16_t bytes;   /* bytes of data */
     uint8_t part;     /* number of this packet in the reply, from 0 */
     uint8_t more;     /* 1 if the reply has further packets */
 } service_head_t;

@@ -88,7 +88,7 @@ typedef struct {
     uint32_t n_locked;
     uint32_t locked[TX_MOST];
     uint32_t n_writes;
-    uint32_t entry; /* of the log */
+    uint32_t entry; /* number of the log entry */
     tx_write_t write[TX_MOST];
     uint32_t unused[3];
 } tx_client_t;

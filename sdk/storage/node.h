@@ -17,7 +17,7 @@
 
 /* A read of the host's memory, and a page. DMA cuts transfers at pages, and the second part costs some 400 cycles. */
 #define STORAGE_BLOCK 4096
-#define STORAGE_BLOCKS 3 /* of a request: two are read, as many as the host's link reads at once, while one is sent */
+#define STORAGE_BLOCKS 3 /* blocks of a request: two are read, the maximum of the host's link, while one is sent */
 #define STORAGE_READS 16 /* requests of more than a packet that are answered at the same time; others wait */
 
 /* Offsets in handler memory. */
@@ -104,12 +104,12 @@ typedef struct {
 
 /* A scratchpad. */
 typedef struct {
-    storage_message_t messages[STORAGE_MESSAGES]; /* of which this is the home cluster */
-    volatile uint32_t products_state; /* of the table below: 0 absent, 1 being copied, 3 ready */
+    storage_message_t messages[STORAGE_MESSAGES]; /* messages whose home is this cluster */
+    volatile uint32_t products_state; /* state of the table below: 0 absent, 1 being copied, 3 ready */
     uint32_t unused[15];
     storage_known_t known[STORAGE_KNOWN];
     uint8_t products[256][256];
-    uint8_t rooms[NB_CORES][STORAGE_MAX_PARITY][STORAGE_ROOM]; /* of each core, for packets that it builds */
+    uint8_t rooms[NB_CORES][STORAGE_MAX_PARITY][STORAGE_ROOM]; /* rooms of each core, for packets that it builds */
 } storage_scratchpad_t;
 
 _Static_assert(STORAGE_BLOCK / STORAGE_UNIT <= STORAGE_MAX_PARITY, "a core has a room for each packet of a block");

@@ -357,8 +357,8 @@ static void __attribute__((noinline)) read_all(const handler_args_t *args, const
     const uint32_t bytes = message->bytes;
     const bool is_on_card = storage_is_on_card(message->address);
     uint32_t number = 0;
-    spin_cmd_t reads[2] = {0, 0};  /* of this block, and of the next one */
-    uint8_t *blocks[STORAGE_BLOCKS]; /* of this block and the next two */
+    spin_cmd_t reads[2] = {0, 0};  /* reads of this block and of the next one */
+    uint8_t *blocks[STORAGE_BLOCKS]; /* memory of this block and of the next two */
     if (!is_on_card) {
         blocks[0] = storage_take_blocks(args, &number);
         blocks[1] = blocks[0] + STORAGE_BLOCK;

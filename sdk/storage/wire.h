@@ -48,8 +48,8 @@
 
 /* storage_request_t.policy */
 #define STORAGE_PLAIN 0
-#define STORAGE_CHAIN 1       /* to the next of `nodes`, packet by packet */
-#define STORAGE_TREE 2        /* to the children in a binary tree of `nodes` */
+#define STORAGE_CHAIN 1       /* forwards each packet to the next of `nodes` */
+#define STORAGE_TREE 2        /* forwards each packet to the children in a binary tree of `nodes` */
 #define STORAGE_CODE_DATA 3   /* a data block: products go to the `m` parity nodes */
 #define STORAGE_CODE_PARITY 4 /* products of data block `rank`, to be added */
 #define STORAGE_RAID_DATA 5   /* the difference to the old data goes to nodes[0] */
@@ -78,12 +78,12 @@
 typedef struct {
     uint8_t kind;
     uint8_t place;
-    uint16_t bytes; /* of data in this packet */
+    uint16_t bytes; /* bytes of data in this packet */
     uint32_t client;
     uint32_t request;
     uint16_t attempt; /* counts repetitions by the client */
     uint16_t stream;  /* number of the data block whose products these are; otherwise 0 */
-    uint32_t offset;  /* of this packet's data in the message */
+    uint32_t offset;  /* place of this packet's data in the message */
 } storage_packet_t;
 
 /* A capability. The metadata service issues it. Storage nodes check its tag with a key that they share with it. */
@@ -100,13 +100,13 @@ typedef struct {
 /* In the first packet of a message. */
 typedef struct {
     uint32_t address;
-    uint32_t bytes; /* of the message's data; of a read, the bytes wanted */
+    uint32_t bytes; /* bytes of data in the message; in a read, the requested bytes */
     storage_capability_t capability;
     uint8_t policy;
     uint8_t k;    /* number of replicas, or of data blocks */
     uint8_t m;    /* number of parity blocks */
-    uint8_t rank; /* of this node among the replicas; number of the data block */
-    uint8_t coefficients[STORAGE_MAX_PARITY]; /* of this data block, for each parity block */
+    uint8_t rank; /* number of this node among the replicas, or of the data block */
+    uint8_t coefficients[STORAGE_MAX_PARITY]; /* coefficients of this data block, one for each parity block */
     uint32_t nodes[STORAGE_MAX_NODES];        /* replicas by rank; parity nodes */
 } storage_request_t;
 

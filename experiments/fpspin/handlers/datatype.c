@@ -21,7 +21,7 @@ typedef struct {
 typedef struct {
     uint32_t block; /* contiguous bytes */
     uint32_t n_levels;
-    uint32_t slot_bytes; /* of the buffer, for each message */
+    uint32_t slot_bytes; /* part of the buffer for each message */
     uint32_t spare;
     level_t level[MOST_LEVELS]; /* the last level repeats without limit; its count is unused */
 } datatype_t;

@@ -20,7 +20,7 @@
 #define FPSPIN_HPUS 16
 #define FPSPIN_COUNTERS 16
 #define FPSPIN_PAGE 4096
-#define FPSPIN_DATA 64 /* of a page */
+#define FPSPIN_DATA 64 /* offset of data in a page */
 
 typedef struct {
     uint32_t sum;

@@ -12,7 +12,7 @@
 typedef struct __attribute__((__packed__)) {
     spin_be16_t flags;
     spin_be32_t message;
-    spin_be32_t offset; /* of this packet's data in the message */
+    spin_be32_t offset; /* place of this packet's data in the message */
 } slmp_t;
 
 typedef struct __attribute__((__packed__)) {

@@ -9,7 +9,7 @@
 #define ROUNDS 14
 #define HEADERS 42 /* Ethernet, IPv4, UDP */
 
-static uint32_t columns[256]; /* what a byte in the first row adds to its column; byte 1 is the S-box */
+static uint32_t columns[256]; /* contribution of a byte in the first row to its column; byte 1 is the S-box */
 static uint32_t keys[4 * (ROUNDS + 1)];
 
 static inline uint32_t substitute(uint32_t byte) { return columns[byte & 0xFF] >> 8 & 0xFF; }

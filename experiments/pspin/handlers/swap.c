@@ -26,7 +26,7 @@ __handler__ void swap_ph(handler_args_t *args)
     *half(packet, UDP_SRC) = dst_port;
     *half(packet, UDP_DST) = src_port;
 #ifdef FROM_L2
-    void *from = task->l2_pkt_mem; /* as it came */
+    void *from = task->l2_pkt_mem; /* the packet as it arrived */
 #else
     void *from = packet;
 #endif

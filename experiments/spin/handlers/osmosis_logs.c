@@ -10,7 +10,7 @@
 
 /* As in the published handlers: the rest of handler memory begins after it. */
 typedef struct {
-    int32_t turns;      /* of a loop; of the L2 reads, their number */
+    int32_t turns;      /* iterations of a loop, or number of L2 reads */
     uint32_t unused;
     int32_t to_host;    /* number of writes to the host */
     uint32_t unused2;

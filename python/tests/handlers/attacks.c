@@ -12,7 +12,7 @@
 #define HALF(address) (*(volatile uint16_t *)(address))
 #define SECRET 0x5EC12E75u
 #define PAYLOAD 42
-#define STACK 0x10000000u /* of core 0; its first bytes hold the runtime's data */
+#define STACK 0x10000000u /* stack of core 0; its first bytes hold the runtime's data */
 
 /* The actions; the test reads their names here. */
 enum deed {

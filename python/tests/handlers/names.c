@@ -91,7 +91,7 @@ static void atomics(task_t *task, int at)
     found[at++] += amo_minu(unsigned_word, 2);
     shared[0] = 9;
     asm_mem_fence();
-    found[at++] = compare_and_swap(shared, 8, 1);  /* it holds 9 */
+    found[at++] = compare_and_swap(shared, 8, 1);  /* fails, because the word is 9 */
     found[at++] = compare_and_swap(shared, 9, 10); /* done */
     found[at] = load_reserved((volatile const uint32_t *const)shared);
     found[at++] += store_conditional(shared, 3) == 0;

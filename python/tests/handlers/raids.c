@@ -266,7 +266,7 @@ static void raid(handler_args_t *args, uint32_t role)
             spin_dma((void *)(mine + 65536), (void *)(own_stack + 64), 512, 0, 0, &copy);
         }
         break;
-    case RUN_CYCLES: /* this number of iterations of a hardware loop of two instructions, then returns: a boundary case of the watchdog */
+    case RUN_CYCLES: /* runs this number of iterations of a hardware loop of two instructions: a boundary case of the watchdog */
         __asm__ volatile(SPIN_LOOP("%0", 2, "nop\nnop\n")::"r"(a));
         break;
     /* Floods. */

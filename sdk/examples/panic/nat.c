@@ -27,8 +27,8 @@
 
 /* Fields of packets, in their byte order and in halves, because headers are at odd multiples of 2. */
 typedef struct {
-    uint16_t port, address[2];         /* of the flow that has this entry */
-    uint8_t protocol;                  /* the same; 0 while the entry is free */
+    uint16_t port, address[2];         /* port and addresses of the flow that has this entry */
+    uint8_t protocol;                  /* protocol of this flow; 0 while the entry is free */
     uint8_t checksum_at;               /* offset of its checksum in packets */
     uint16_t new_port, new_address[2]; /* their replacements */
     uint16_t ip_change, l4_change;     /* sums of what is added to the checksums' complements */

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <util.h>
 
-#define ARCHI_CLUSTER_SIZE 0x400000 /* from one cluster's L1 to the next one's */
+#define ARCHI_CLUSTER_SIZE 0x400000 /* distance from one cluster's L1 to the next one's */
 #define ARCHI_CLUSTER_PERIPHERALS_OFFSET 0x200000
 #define ARCHI_DEMUX_PERIPHERALS_ADDR 0x1B204000 /* this core's own links: event unit, then cluster DMA */
 #define ARCHI_EU_DEMUX_ADDR ARCHI_DEMUX_PERIPHERALS_ADDR
