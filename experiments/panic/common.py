@@ -84,7 +84,7 @@ def run(
 
 
 def column(result: Result, name: str) -> np.ndarray:
-    """A column of the table of packets, for those that left; times in ns."""
+    """A column of the table of packets, with the packets that left; times in ns."""
     table = result.packets
     left = table.column("left_ps").is_valid().to_numpy()
     values: np.ndarray = table.column(name).to_numpy()[left]

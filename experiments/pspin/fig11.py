@@ -31,7 +31,7 @@ PER_AREA = "zynq (strided_ddt) and ault (filtering), by the paper's ratio per ar
 
 
 def points() -> list[Point]:
-    """Handlers, on the card and here."""
+    """Each handler on PsPIN and on this machine."""
     return [
         Point(
             name=f"{handler}, {where}",

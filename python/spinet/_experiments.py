@@ -132,7 +132,7 @@ def plain(stated: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain_sources(key: str, given: Any) -> Any:
-    """Sources unchanged; packets in memory become the path of a capture."""
+    """Replace packets in memory by the path of a capture; return other sources unchanged."""
     if given is None or isinstance(given, str | Path):
         return given
     if isinstance(given, Mapping):

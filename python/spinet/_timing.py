@@ -13,7 +13,7 @@ class Level(NamedTuple):
     spans: tuple[tuple[str, str], ...]  # columns: begin, end
     groups: tuple[str, ...] = ()  # columns that say where, one for each span; empty: one line for all
     group: str = ""  # the noun of a group
-    weight: str = ""  # column of what a row occupies; empty: each row counts as one
+    weight: str = ""  # column with the amount that a row occupies; empty: each row counts as one
     table: str = ""  # empty: the table of packets
     resource: str = ""  # pattern of the resources whose number of units is the maximum occupancy
 

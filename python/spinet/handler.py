@@ -87,7 +87,7 @@ class Fault:
     core: str
 
     def __str__(self) -> str:
-        """The cause, and where it is."""
+        """The cause of the fault and its place in the program."""
         lines = " > ".join(str(frame) for frame in self.frames)
         return f"{self.text}, in {self.place}" + (f" at {lines}" if lines else "")
 

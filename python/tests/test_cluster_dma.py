@@ -113,7 +113,7 @@ def test_a_limit_holds_to_within_a_part() -> None:
 
 
 class Strict:
-    """Tenants by this order."""
+    """Chooses the tenant that comes first in the given order."""
 
     def __init__(self, *order: str) -> None:
         self.order = order

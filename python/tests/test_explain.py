@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths: each packet's time is split into steps without gaps, and what it waited for is named."""
+"""Paths: each packet's time is split into steps without gaps, and each wait has a named cause."""
 
 from __future__ import annotations
 

@@ -12,7 +12,8 @@ import spinet
 from spinet import cli, ndr
 from spinet._core import UsageError
 
-# More cycles than 32 HPUs have for a packet of 1,500 bytes at 400 Gbit/s. Only registers: no other part can be full.
+# Takes more cycles than 32 HPUs have for a packet of 1,500 bytes at 400 Gbit/s. It uses registers only, so that no
+# # other part can be full.
 SLOW = """\
 #include <handler.h>
 

@@ -53,7 +53,7 @@ def run(handler: str, policies: Mapping[str, Any] | None = None, *, n: int = 40,
 
 
 class Strict:
-    """Tenants by this order."""
+    """Chooses the tenant that comes first in the given order."""
 
     def __init__(self, *order: str) -> None:
         self.order = order

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Spans of cycles that follow from the timing tables of docs/machines/pspin.md, stated before they are measured.
 
-Measured points of the RTL are in `crates/pspin/tests/it/fidelity.rs`; these are other sizes, chains and pairs.
+`crates/pspin/tests/it/fidelity.rs` tests the points that were measured in the RTL. The tests here use other sizes,
+chains and pairs.
 """
 
 from __future__ import annotations

@@ -244,7 +244,7 @@ def test_the_packet_buffer_of_panic_is_full() -> None:
     assert full(summary) == ("scheduler.buffered_packet_cycles", "holds")
 
 
-# Its engine needs one cycle for a packet, but 1000 until it begins.
+# The engine begins 1000 cycles after it reads a descriptor, and then needs one cycle for the packet.
 LATE = {
     "name": "work",
     "engine": {
@@ -265,7 +265,7 @@ def test_a_unit_of_panic_has_all_packets_that_it_takes() -> None:
 
 def test_a_pifo_of_panic_is_full() -> None:
     # Without pushes from unit to unit, each packet takes the PIFO block twice, for two cycles each.
-    # The line brings one each 2.3 cycles.
+    # The line brings one packet each 2.3 cycles.
     summary = spinet.run(
         nic="panic",
         chains="all: a -> b",

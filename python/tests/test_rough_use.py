@@ -529,7 +529,7 @@ def test_linear_algebra_reserves_no_memory_for_each_core() -> None:
 
 
 def little_memory(mib: int) -> None:
-    """As under `ulimit -v`."""
+    """Limit the address space, as `ulimit -v` does."""
     resource.setrlimit(resource.RLIMIT_AS, (mib << 20, resource.RLIM_INFINITY))
 
 

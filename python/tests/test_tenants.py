@@ -185,7 +185,7 @@ def look(
 
 @pytest.fixture(scope="module")
 def alone() -> Seen:
-    """The victim beside a tenant that has no packets taken."""
+    """The victim beside a tenant whose rules take no packets."""
     return scene(None)
 
 

@@ -188,10 +188,10 @@ def serial_order(done: list[Outcome]) -> list[Outcome]:
     for one in done:
         for version in one.values.items():
             if version[1] != 0:
-                before[one.number].add(writer[version])  # a value is read after it is written
+                before[one.number].add(writer[version])  # the transaction that wrote the value comes first
             later = successor.get(version)
             if later not in (None, one.number):
-                before[later].add(one.number)  # and before it is replaced
+                before[later].add(one.number)  # the transaction that replaces the value comes later
     by_number = {one.number: one for one in done}
     return [by_number[number] for number in TopologicalSorter(before).static_order()]
 

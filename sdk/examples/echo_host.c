@@ -2,7 +2,7 @@
 /*
  * A host that only answers: ARP, ping, and UDP echo (port 7, RFC 862). For `spinet attach`, where real programs ask.
  *
- * It stands for every IPv4 address but that of the sender, with one Ethernet address. Questions of a host about its own
+ * It answers for all IPv4 addresses except the sender's, with one Ethernet address. Questions of a host about its own
  * address (RFC 5227) get no answer, because an answer would say that the address is taken. Other packets are released.
  *
  * Memory: only the packet, in L1.

@@ -21,7 +21,7 @@ typedef struct {
     uint16_t new_port;
 } rule_t;
 
-/* DNS moves to another server, port and all; memcached is closed. */
+/* DNS packets go to another server and port; memcached packets are dropped. */
 static const rule_t rules[] = {
     {IPV4(10, 0, 0, 2), 53, IPV4(10, 0, 0, 3), 5353},
     {IPV4(10, 0, 0, 2), 11211, DROP, 0},

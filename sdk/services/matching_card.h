@@ -53,7 +53,7 @@ static void send(const match_t *card, spin_be32_t to, uint32_t port)
     frame_send(card->frame, MATCH_DATA_AT);
 }
 
-/* Tell the sender of a message about it. */
+/* Send an answer of this kind to the sender of the message. */
 static void answer(const match_t *card, const match_message_t *message, uint32_t kind)
 {
     match_head_t *head = card->head;

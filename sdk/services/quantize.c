@@ -88,7 +88,7 @@ static inline int32_t quotient(uint32_t bits, uint32_t scale_significand, uint32
     if (shift > 8) {
         return 0; /* 127 * x / scale is less than a half */
     }
-    /* Twice the quotient, so that its lowest bit is the half. Both operands are below 2^32. */
+    /* Divide twice the dividend: the lowest bit of the result stands for one half. Both operands are below 2^32. */
     const uint32_t twice = 254 * significand(bits), divisor = scale_significand << shift;
     const uint32_t halves = twice / divisor;
     uint32_t rounded = (halves + 1) >> 1;

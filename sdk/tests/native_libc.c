@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runtime's own printf and memory functions against those of the machine that runs the tests.
+ * Compares the runtime's own printf and memory functions with those of the machine that runs the tests.
  *
- * The runtime is included under other names, and what it and the C library produce is compared.
+ * The runtime's functions are included under other names, so that the C library's can be called too.
  */
 #include <stdarg.h>
 #include <stdint.h>

@@ -29,7 +29,7 @@ const uint16_t SERVICE = 9999;   // UDP port of all hosts
 const uint32_t PPP_BYTES = 2;    // header of ns-3's point-to-point links
 const uint32_t HOST_QUEUE = 1u << 20; // packets that may wait in a host: more than any scenario sends
 
-/// The number that a packet got outside.
+/// The number of a packet in the program outside ns-3.
 class Number : public Tag
 {
   public:

@@ -82,7 +82,7 @@ _MARK = "! "
 
 
 def remarks(summary: Mapping[str, Any]) -> list[str]:
-    """The remarks, one marked paragraph each, without what the first line says."""
+    """The remarks, one marked paragraph each. The first line of the report already says why a run is unfinished."""
     texts = (remark["text"] for remark in summary["remarks"] if remark["kind"] != "unfinished")
     wrap = textwrap.TextWrapper(
         width=columns(),

@@ -179,7 +179,7 @@ def compare(
 
 
 def _named(nics: Sequence[Card] | Mapping[str, Card]) -> tuple[list[str], dict[str, str], dict[str, list[str]]]:
-    """Names in the result; the card of each; the settings of those that are given as parameters."""
+    """The NICs' names in the result, then the card and the changed parameters of each name."""
     names: list[str] = []
     cards: dict[str, str] = {}
     own: dict[str, list[str]] = {}

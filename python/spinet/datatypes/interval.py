@@ -40,7 +40,7 @@ class Setting:
     buffer_packets
         Packets that can wait.
     share
-        Largest share of the second term in T_C.
+        Maximum share of the second term in T_C.
     """
 
     size: int

@@ -225,7 +225,7 @@ def _crossings(found: Columns) -> int:
 
 
 def _sort_pins(found: Columns) -> None:
-    """Pins of a box are in the order of the boxes that they lead to."""
+    """Sort the pins of each box in the order of the boxes that they lead to."""
     for _ in range(3):
         places = _places(found)
         for column in found.slots:

@@ -102,7 +102,7 @@ def library() -> str:
     Raises
     ------
     UsageError
-        If the package that has them is not installed.
+        If vl-convert-python, which contains them, is not installed.
     """
     try:
         import vl_convert

@@ -69,7 +69,7 @@ class Results:
         return [row for row in self.rows if all(row.point.settings.get(key) == v for key, v in settings.items())]
 
     def series(self, x: str, y: str, **settings: Setting) -> tuple[list[float], list[float]]:
-        """Setting `x` and quantity `y` of the rows with these settings, by rising `x`."""
+        """Setting `x` and quantity `y` of the rows with these settings, sorted by `x`."""
         pairs = sorted((float(row.point.settings[x]), row.measured[y]) for row in self.select(**settings))
         return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
 

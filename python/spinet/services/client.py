@@ -27,7 +27,7 @@ def node(*, parts: int = 1) -> dict[str, Any]:
     Parameters
     ----------
     parts
-        Most packets of a reply.
+        Maximum number of packets of a reply.
     """
     places = WINDOW * parts
     context = {
@@ -107,7 +107,7 @@ class Client:
     timeout_ns
         Time after which the client repeats a request.
     attempts
-        Times that the client sends a request before it gives up.
+        How often the client sends a request before it gives up.
     poll_ns
         Time between two looks at host memory.
     access_key
