@@ -132,7 +132,7 @@ class _File:
         assert attribute.isidentifier(), f"{owner}.{key}"
         if "const" in value:
             yield f"    {attribute}: Literal[{json.dumps(value['const'])}] = {json.dumps(value['const'])}"
-            yield '    """Which of the variants this is."""'
+            yield '    """The name of this variant."""'
             return
         hint = self._hint(value, named, f"{owner.removesuffix('Params')}{_pascal(key)}")
         default = ""

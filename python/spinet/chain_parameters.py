@@ -17,7 +17,7 @@ class PanicParams(NicParams):
     _PRESETS: ClassVar[tuple[str, ...]] = ("panic", "panic-rtl", "panic-asic")
 
     model: Literal["panic"] = "panic"
-    """Which of the variants this is."""
+    """The name of this variant."""
     clock_mhz: float = 250
     """The clock of everything except engines with a clock of their own."""
     flit_bytes: int = 64
@@ -116,7 +116,7 @@ class TopologyCrossbar(Params):
     """One crossbar joins all nodes."""
 
     kind: Literal["crossbar"] = "crossbar"
-    """Which of the variants this is."""
+    """The name of this variant."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -124,7 +124,7 @@ class TopologyFlattenedButterfly(Params):
     """Routers in rows and columns, each joined to all others of its row and of its column."""
 
     kind: Literal["flattened-butterfly"] = "flattened-butterfly"
-    """Which of the variants this is."""
+    """The name of this variant."""
     concentration: int
     """Nodes at each router. Nodes are assigned in order: the first ones belong to the first router."""
     columns: int
@@ -150,7 +150,9 @@ class DmaParams(Params):
     buffer_bytes: int = 2048
     """Size of a buffer, a multiple of 64; limits the length of packets from and to the host."""
     prefetched: int = 64
-    """Most descriptors of each ring that are on the card or on their way to it: a power of two, at least 4."""
+    """Maximum number of descriptors of each ring that are on the card or on their way to it: a power of two, at
+    least 4.
+    """
     rx_flits: int = 64
     """Buffer for packets that wait for PCIe, in flits."""
     tx_flits: int = 256
@@ -310,9 +312,9 @@ class DropParams(Params):
     used_entries: int = 124
     """Drops if at least this number of packets was queued in the logical PIFO before the push."""
     free_cells: int = 3
-    """Also drops if no bank has more free cells than this, ..."""
+    """Also drops if no bank has more free cells than this, and the condition of `spared_entries` holds."""
     spared_entries: int = 8
-    """... and more packets than this were queued in the logical PIFO."""
+    """Few free cells cause a drop only if more packets than this were queued in the logical PIFO."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -324,7 +326,7 @@ class ServiceSpec(Params):
     units: int
     """Number of units, 1 to 250."""
     credits: int
-    """Credits of each unit: the most packets it may have."""
+    """Credits of each unit: the maximum number of packets that it may have."""
     engine: EngineParams
     """The engine in each unit."""
     flow_affinity: bool = False
@@ -338,7 +340,7 @@ class EngineParamsDelay(Params):
     """Waits for a service time and forwards the packet unchanged."""
 
     kind: Literal["delay"] = "delay"
-    """Which of the variants this is."""
+    """The name of this variant."""
     service: ServiceTime
     """Service time of a packet."""
     gap_cycles: int
@@ -356,7 +358,7 @@ class ServiceTimeFixed(Params):
     """The same for every packet."""
 
     kind: Literal["fixed"] = "fixed"
-    """Which of the variants this is."""
+    """The name of this variant."""
     cycles: int
     """Cycles."""
 
@@ -366,7 +368,7 @@ class ServiceTimeUniform(Params):
     """Uniformly distributed."""
 
     kind: Literal["uniform"] = "uniform"
-    """Which of the variants this is."""
+    """The name of this variant."""
     least_cycles: int
     """Least number of cycles."""
     most_cycles: int
@@ -378,7 +380,7 @@ class ServiceTimeListed(Params):
     """The metadata of the packet's hop, in cycles, as in the RTL."""
 
     kind: Literal["listed"] = "listed"
-    """Which of the variants this is."""
+    """The name of this variant."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -386,7 +388,7 @@ class EngineParamsAes256Ctr(Params):
     """Encrypts and decrypts with AES."""
 
     kind: Literal["aes-256-ctr"] = "aes-256-ctr"
-    """Which of the variants this is."""
+    """The name of this variant."""
     clock: EngineClock
     """Clock of the pipeline."""
     fifo_flits: int
@@ -412,7 +414,7 @@ class EngineClockNic(Params):
     """The NIC's clock."""
 
     kind: Literal["nic"] = "nic"
-    """Which of the variants this is."""
+    """The name of this variant."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -420,7 +422,7 @@ class EngineClockOwn(Params):
     """The engine's own clock, behind asynchronous FIFOs."""
 
     kind: Literal["own"] = "own"
-    """Which of the variants this is."""
+    """The name of this variant."""
     khz: int
     """Frequency in kHz: 150 MHz is 150000."""
     crossing_cycles: int
@@ -432,7 +434,7 @@ class RegionAll(Params):
     """The whole packet."""
 
     kind: Literal["all"] = "all"
-    """Which of the variants this is."""
+    """The name of this variant."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -440,7 +442,7 @@ class RegionPayload(Params):
     """The bytes after all headers parsed by the RMT pipeline; empty if it parsed none."""
 
     kind: Literal["payload"] = "payload"
-    """Which of the variants this is."""
+    """The name of this variant."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -448,7 +450,7 @@ class RegionFrom(Params):
     """The bytes from a fixed offset on."""
 
     kind: Literal["from"] = "from"
-    """Which of the variants this is."""
+    """The name of this variant."""
     offset: int
     """Offset of the first byte."""
 
@@ -470,7 +472,7 @@ class KeyUseAll(Params):
     """All packets."""
 
     kind: Literal["all"] = "all"
-    """Which of the variants this is."""
+    """The name of this variant."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -478,7 +480,7 @@ class KeyUseClass(Params):
     """Packets of a traffic class, by the packet's hop."""
 
     kind: Literal["class"] = "class"
-    """Which of the variants this is."""
+    """The name of this variant."""
     class_: int
     """The class."""
 
@@ -488,7 +490,7 @@ class KeyUseFlow(Params):
     """Packets of a flow."""
 
     kind: Literal["flow"] = "flow"
-    """Which of the variants this is."""
+    """The name of this variant."""
     flow: int
     """The flow."""
 
@@ -498,7 +500,7 @@ class CounterBlockFixed(Params):
     """The same for each packet, as in the prototype. Not secure, because all packets then share one key stream."""
 
     kind: Literal["fixed"] = "fixed"
-    """Which of the variants this is."""
+    """The name of this variant."""
     block: str
     """The block, 32 hexadecimal digits."""
 
@@ -510,7 +512,7 @@ class CounterBlockRfc3686(Params):
     """
 
     kind: Literal["rfc3686"] = "rfc3686"
-    """Which of the variants this is."""
+    """The name of this variant."""
     nonce: str
     """The nonce, 8 hexadecimal digits."""
 
@@ -520,7 +522,7 @@ class EngineParamsSha3512(Params):
     """Hashes with SHA-3."""
 
     kind: Literal["sha-3-512"] = "sha-3-512"
-    """Which of the variants this is."""
+    """The name of this variant."""
     clock: EngineClock
     """Clock of the engines."""
     engines: int
@@ -544,7 +546,7 @@ class DigestUseDiscard(Params):
     """Discards it, as in the prototype."""
 
     kind: Literal["discard"] = "discard"
-    """Which of the variants this is."""
+    """The name of this variant."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -554,7 +556,7 @@ class DigestUseAppend(Params):
     """
 
     kind: Literal["append"] = "append"
-    """Which of the variants this is."""
+    """The name of this variant."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -564,7 +566,7 @@ class DigestUseCheck(Params):
     """
 
     kind: Literal["check"] = "check"
-    """Which of the variants this is."""
+    """The name of this variant."""
     mismatch: Literal["pass", "mark", "skip", "drop"]
     """Action for a packet whose digest differs."""
 
@@ -574,7 +576,7 @@ class EngineParamsCompression(Params):
     """Compresses or decompresses."""
 
     kind: Literal["compression"] = "compression"
-    """Which of the variants this is."""
+    """The name of this variant."""
     clock: EngineClock
     """Clock of the engine."""
     fifo_flits: int
@@ -596,7 +598,7 @@ class EngineParamsInference(Params):
     """Classifies packets with a neural network."""
 
     kind: Literal["inference"] = "inference"
-    """Which of the variants this is."""
+    """The name of this variant."""
     clock: EngineClock
     """Clock of the engine."""
     fifo_flits: int
@@ -626,7 +628,7 @@ class WeightsSeeded(Params):
     """Random: uniformly distributed 8-bit numbers; biases are 0."""
 
     kind: Literal["seeded"] = "seeded"
-    """Which of the variants this is."""
+    """The name of this variant."""
     seed: int
     """Seed of the random numbers."""
 
@@ -636,7 +638,7 @@ class WeightsListed(Params):
     """Given explicitly."""
 
     kind: Literal["listed"] = "listed"
-    """Which of the variants this is."""
+    """The name of this variant."""
     layers: tuple[LayerParams, ...]
     """The three layers, from the inputs to the outputs."""
 
@@ -656,7 +658,7 @@ class ClassIntoMetadata(Params):
     """Into the metadata of this and all further hops."""
 
     kind: Literal["metadata"] = "metadata"
-    """Which of the variants this is."""
+    """The name of this variant."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -664,7 +666,7 @@ class ClassIntoByte(Params):
     """Into the packet; one that is too short stays unchanged and is counted as `too_short`."""
 
     kind: Literal["byte"] = "byte"
-    """Which of the variants this is."""
+    """The name of this variant."""
     offset: int
     """Offset of the byte."""
 
@@ -674,7 +676,7 @@ class EngineParamsRate(Params):
     """Forwards packets at the rate of a known accelerator."""
 
     kind: Literal["rate"] = "rate"
-    """Which of the variants this is."""
+    """The name of this variant."""
     clock: EngineClock
     """Clock of the engine."""
     fifo_flits: int
@@ -688,7 +690,7 @@ class EngineParamsRate(Params):
     block_cycles: int
     """Cycles for each block, also for a partial one, 0 to 65536."""
     in_flight: int
-    """Most packets in the engine, 1 to 4096."""
+    """Maximum number of packets in the engine, 1 to 4096."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -696,13 +698,15 @@ class EngineParamsRiscv(Params):
     """Runs a program on a RISC-V core."""
 
     kind: Literal["riscv"] = "riscv"
-    """Which of the variants this is."""
+    """The name of this variant."""
     memory_bytes: int
     """Size of the local memory, a power of two from 4096 to 16 MiB."""
     pinned_bytes: int
     """Size of the packet region at the end of the memory; a multiple of 64, smaller than the memory."""
     buffers: int
-    """Most packets in that region, 1 to 64; fewer if `pinned_bytes` does not hold that number of longest packets."""
+    """Maximum number of packets in that region, 1 to 64; fewer if `pinned_bytes` does not hold that number of
+    longest packets.
+    """
     instruction_cache_bytes: int
     """Size of the instruction cache, a power of two."""
     data_cache_bytes: int
@@ -752,7 +756,7 @@ class PolicyParamsFifo(Params):
     """Order of arrival."""
 
     kind: Literal["fifo"] = "fifo"
-    """Which of the variants this is."""
+    """The name of this variant."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -760,7 +764,7 @@ class PolicyParamsStrictPriority(Params):
     """The lowest priority value first."""
 
     kind: Literal["strict-priority"] = "strict-priority"
-    """Which of the variants this is."""
+    """The name of this variant."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -768,7 +772,7 @@ class PolicyParamsLeastSlack(Params):
     """The least remaining slack first."""
 
     kind: Literal["least-slack"] = "least-slack"
-    """Which of the variants this is."""
+    """The name of this variant."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -776,7 +780,7 @@ class PolicyParamsRoundRobin(Params):
     """Classes take turns, packet by packet."""
 
     kind: Literal["round-robin"] = "round-robin"
-    """Which of the variants this is."""
+    """The name of this variant."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -784,7 +788,7 @@ class PolicyParamsWeightedFair(Params):
     """Classes share bytes in proportion to their weights."""
 
     kind: Literal["weighted-fair"] = "weighted-fair"
-    """Which of the variants this is."""
+    """The name of this variant."""
     weights: tuple[int, ...]
     """One weight, 1 to 65536, for each branch or class of the level, in order."""
 
@@ -794,7 +798,7 @@ class PolicyParamsLeakyBucket(Params):
     """Limits the rate of each class; allowed at the outermost level only."""
 
     kind: Literal["leaky-bucket"] = "leaky-bucket"
-    """Which of the variants this is."""
+    """The name of this variant."""
     buckets: tuple[Bucket, ...]
     """One bucket for each class."""
 
@@ -826,7 +830,7 @@ class PipelineParams(NicParams):
     _PRESETS: ClassVar[tuple[str, ...]] = ("pipeline",)
 
     model: Literal["pipeline"] = "pipeline"
-    """Which of the variants this is."""
+    """The name of this variant."""
     card: CardParams = dataclasses.field(default_factory=lambda: CardParams())
     """Clock, ports and host."""
     queue_bytes: int = 65536
@@ -862,7 +866,7 @@ class UnneededThrough(Params):
     """They go through the engine in order, take its time, and leave unchanged."""
 
     kind: Literal["through"] = "through"
-    """Which of the variants this is."""
+    """The name of this variant."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -870,7 +874,7 @@ class UnneededBypass(Params):
     """They bypass the engine and wait in a buffer for their turn at the offload's output."""
 
     kind: Literal["bypass"] = "bypass"
-    """Which of the variants this is."""
+    """The name of this variant."""
     flits: int
     """Size of that buffer in flits; when it is full, the pipeline stalls."""
 
@@ -892,7 +896,7 @@ class ManycoreParams(NicParams):
     _PRESETS: ClassVar[tuple[str, ...]] = ("manycore",)
 
     model: Literal["manycore"] = "manycore"
-    """Which of the variants this is."""
+    """The name of this variant."""
     card: CardParams = dataclasses.field(default_factory=lambda: CardParams())
     """Clock, ports and host."""
     buffer_bytes: int = 65536
@@ -900,8 +904,8 @@ class ManycoreParams(NicParams):
     balance: Literal["flow", "round-robin", "fewest"] = "flow"
     """Load balancing: the core that a packet goes to."""
     interconnect_flits: int = 2
-    """Most flits that the interconnect passes in a cycle; 2 suffice to send every packet to a core and from there to
-    its exit.
+    """Maximum number of flits that the interconnect passes in a cycle; 2 suffice to send every packet to a core and
+    from there to its exit.
     """
     cores: CoreParams = dataclasses.field(default_factory=lambda: CoreParams())
     """The cores."""
@@ -916,11 +920,13 @@ class CoreParams(Params):
     count: int = 16
     """Number of cores, 1 to 200."""
     packets: int = 8
-    """Most packets of a core, including those that it has sent to units."""
+    """Maximum number of packets of a core, including those that it has sent to units."""
     work_cycles: int = 480
     """Cycles that a core is busy with a packet each time it arrives from the network or from a unit."""
     wait_cycles: int = 2020
-    """Additional latency of the packet each time, while the core works on others: its memory and queues."""
+    """Additional latency of the packet each time, for the core's memory and queues. The core works on other packets
+    meanwhile.
+    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -942,7 +948,7 @@ class RmtOnlyParams(NicParams):
     _PRESETS: ClassVar[tuple[str, ...]] = ("rmt",)
 
     model: Literal["rmt-only"] = "rmt-only"
-    """Which of the variants this is."""
+    """The name of this variant."""
     card: CardParams = dataclasses.field(default_factory=lambda: CardParams())
     """Clock, ports and host."""
     host_services: tuple[str, ...] = ()

@@ -39,7 +39,7 @@ class PolicyFixedPriority(Params):
     """The first group with a waiting requester wins; requesters within a group take turns."""
 
     kind: Literal["fixed-priority"] = "fixed-priority"
-    """Which of the variants this is."""
+    """The name of this variant."""
     groups: tuple[tuple[int, ...], ...]
     """Requester indices, highest priority first. Requesters that no group names form an additional last group."""
     keeps_bursts: bool
@@ -55,7 +55,7 @@ class PolicyRoundRobin(Params):
     """
 
     kind: Literal["round-robin"] = "round-robin"
-    """Which of the variants this is."""
+    """The name of this variant."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ class PolicyRoundRobinTree(Params):
     """All requesters take turns as in PsPIN's interconnects; the tree may pass over the next in turn."""
 
     kind: Literal["round-robin-tree"] = "round-robin-tree"
-    """Which of the variants this is."""
+    """The name of this variant."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -730,9 +730,9 @@ class TengigHostParams(ModuleParams):
     base: int
     """First host memory address visible to the card."""
     send_frames: int
-    """Most frames posted to the card and not yet sent, 1 to 256."""
+    """Maximum number of frames posted to the card and not yet sent, 1 to 256."""
     receive_buffers: int
-    """Most empty standard buffers posted to the card, 1 to 512."""
+    """Maximum number of empty standard buffers posted to the card, 1 to 512."""
     longest_frame: int
     """Longest frame in bytes without check sequence, 1514 to 9014. Above 1514 the driver also posts jumbo buffers,
     which needs firmware with three rings.
@@ -800,7 +800,7 @@ class Tigon2HostParams(ModuleParams):
     transmit_ratio_64ths: int
     """Share of the buffer memory for sending, in 64ths; 0 leaves it to the firmware."""
     clear_end: int
-    """End of the card memory to clear, which begins at 0x2000; 0 clears nothing."""
+    """End of the range of card memory to clear, which begins at 0x2000; 0 clears nothing."""
     boot_timeout_us: int
     """Timeout for firmware to report that it runs, and later that the link is up, in microseconds."""
     watchdog_us: int
@@ -838,7 +838,7 @@ class SendParams(Params):
     batch_frames: int
     """Number of frames announced together, if available."""
     frames_ahead: int
-    """Most frames that wait for the card."""
+    """Maximum number of frames that wait for the card."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

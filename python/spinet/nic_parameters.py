@@ -202,8 +202,8 @@ class IngressParams(Params):
     Allowed: 0 to 2046.
     """
     match_cycles: int = 4
-    """Rule sets: cycles from the arrival of a packet to its place in memory, besides one for each 64 bytes. The
-    engine takes the next packet a cycle later. Allowed: 0 to 1000.
+    """Rule sets: cycles from the arrival of a packet to its place in memory, without the cycle for each 64 bytes.
+    The engine takes the next packet a cycle later. Allowed: 0 to 1000.
     """
     packet_memory: Literal["ring", "slots"] = "ring"
     """Places in L2 packet memory."""
@@ -250,17 +250,18 @@ class SharingParams(Params):
     schedule: Literal["round_robin", "weighted_round_robin", "bvt", "wlbvt"] = "round_robin"
     """The tenant that sends the next task to the clusters; rules with weights need `turns`."""
     fragment_bytes: int = 4096
-    """Largest part of a transfer with the host, or of a cluster's DMA, before other cores have their turn: up to the
-    next multiple in NIC memory, or of the source. Needs `isolation.check_transfers` if it is not 4096. Allowed: a
-    power of two from 64 to 4096.
+    """Largest part of a transfer, in bytes, before other cores have their turn. Parts end at multiples of this
+    number: in NIC memory for transfers with the host, in the source for transfers of a cluster's DMA. Needs
+    `isolation.check_transfers` if it is not 4096. Allowed: a power of two from 64 to 4096.
     """
     io_schedule: Literal["in_order", "round_robin", "weighted_fair"] = "in_order"
     """The order in which commands reach the units that execute them: off-cluster DMA, NIC outbound engine,
     HostDirect. Tenants with `io` need a rule other than `in_order`.
     """
     cluster_dma_schedule: Literal["in_order", "round_robin", "weighted_fair"] = "in_order"
-    """The order in which a cluster's DMA takes the transfers of its cores. With `in_order`, cores take turns; unless
-    `io_schedule` is `in_order` too, those of tenants with the highest priority among those below their limits do.
+    """The order in which a cluster's DMA takes the transfers of its cores. With `in_order`, cores take turns. If
+    `io_schedule` is not `in_order`, cores of tenants at their limits wait, and the tenants with the highest
+    priority go first.
     """
     egress_fragment_bytes: int = 4096
     """Largest read that the NIC outbound engine makes for a packet before other packets have their turn. A read also
@@ -434,7 +435,7 @@ class RtlMistakes(Params):
     rdma_headers_behind: bool = False
     """The header of an RDMA packet is zeros behind the data, instead of destination and flow in front of it."""
     unaligned_sends: bool = False
-    """A packet sent from an address that is not a multiple of 64 has the bytes from the multiple below."""
+    """A packet sent from an address that is not a multiple of 64 has the bytes from the next lower multiple on."""
     unaligned_host_writes: bool = False
     """In a DMA write to an unaligned host address, beats after the first land too low, by the address modulo 64. The
     write to the following 4 KiB page is correct.

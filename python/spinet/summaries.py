@@ -100,8 +100,8 @@ class ThroughputSummary(TypedDict):
 
 
 class SteadySummary(TypedDict):
-    """Rates of a card in steady state: while packets came, without the first quarter of that time. So neither the
-    start nor the packets that a buffer soaks up count as held.
+    """Rates of a card in steady state: while packets came, without the first quarter of that time. So packets count
+    neither while buffers fill at the start, nor while they empty at the end.
     """
 
     from_ns: float
@@ -113,7 +113,7 @@ class SteadySummary(TypedDict):
     preamble and gap, except those on the line.
     """
     held_gbps: float
-    """Gbit/s that the card was done with: bytes of packets as they came."""
+    """Gbit/s of packets that the card finished, with the sizes at which they came."""
     offered_line_gbps: float
     """The offered rate on the line, with FCS, preamble and gap."""
     held_line_gbps: float
@@ -504,7 +504,7 @@ class HpuSummary(TypedDict):
     """The same for each cluster."""
     asleep_percent: float | None
     """Share of the time since the first packet in which the clock of HPUs was gated, because they waited for tasks.
-    Without packets, of the time since reset. `null` on a card without clock gating.
+    Without packets, the share of the time since reset. `null` on a card without clock gating.
     """
 
 
@@ -1342,7 +1342,7 @@ LinkSummary = TypedDict(
 
 
 class MessagesSummary(TypedDict):
-    """The messages between hosts in short."""
+    """A summary of the messages between hosts."""
 
     done: int
     """Messages that a host got."""
