@@ -57,7 +57,7 @@ dist: $(VENV)/.native ## a wheel for CPython 3.11 and later, and the sources, in
 	ls build/dist/*
 
 .PHONY: dist-pgo
-dist-pgo: $(VENV)/.native ## a wheel that was compiled with profiles of runs, into build/dist; takes three builds
+dist-pgo: $(VENV)/.native ## a wheel compiled with profiles of runs, into build/dist; takes two more builds
 	@host=$$(rustc -vV | sed -n 's/^host: //p')
 	llvm=$$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
 	profdata=$$(rustc --print sysroot)/lib/rustlib/$$host/bin/llvm-profdata

@@ -8,6 +8,7 @@ measures what a user's own program gains.
 from __future__ import annotations
 
 import tempfile
+import tomllib
 from pathlib import Path
 
 import networks
@@ -37,14 +38,19 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         for number, (handler, traffic) in enumerate(_HANDLERS):
             _say(f"{handler}, {traffic}")
-            result = spinet.run(EXAMPLES / f"{handler}.c", traffic=traffic, profile=number % 2 == 1)
+            result = spinet.run(program=EXAMPLES / f"{handler}.c", traffic=traffic, profile=number % 2 == 1)
             result.save(Path(scratch) / str(number))
     _say("panic, two programs in a chain")
-    services = [{"name": name, "program": str(EXAMPLES / "panic" / f"{name}.c")} for name in ("nat", "memcpy")]
-    spinet.run(services=services, chains=["all: nat -> memcpy"], traffic="udp:size=512,count=5000")
+    core = tomllib.loads((ROOT / "presets" / "units" / "riscv.toml").read_text())
+    programs = {name: str(EXAMPLES / "panic" / f"{name}.c") for name in ("nat", "swap")}
+    services = [{"name": name, "engine": core, "program": program} for name, program in programs.items()]
+    spinet.run(services=services, chains=["all: nat -> swap"], traffic="udp:size=512,count=3000")
+    _say("panic, encryption")
+    spinet.run(nic="panic", chains=["ipsec: sha -> aes"], traffic="udp:size=1472,count=2000,rate=30G")
     for nic in ("pipeline", "manycore"):
-        _say(f"{nic}, two functions in a chain")
-        spinet.run(nic=nic, chains=["ipsec: sha -> aes"], traffic="udp:size=512,count=5000,rate=20G")
+        _say(f"{nic}, one function")
+        work = {"name": "work", "engine": "delay", "set": {"cycles": 20}}
+        spinet.run(nic=nic, services=[work], chains=["all: work"], traffic="udp:size=512,count=5000,rate=20G")
     for nic, limit in (("tigon2", "400 us"), ("tengig", "400 us")):
         _say(f"{nic}, both directions saturated")
         saturated.run(nic, limit, clears=False)

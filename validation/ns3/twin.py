@@ -76,7 +76,7 @@ class Outcome:
 
 
 def byte_ps(rate_bps: int) -> int:
-    """The time of a byte, which must be a whole number: the times of ns-3 are."""
+    """Time of a byte on the line. ns-3 counts in whole numbers, so it must be one, too."""
     ps, rest = divmod(8 * 10**12, rate_bps)
     if rest:
         raise ValueError(f"a byte at {rate_bps} bit/s takes no whole number of ps")

@@ -163,7 +163,7 @@ impl<T> Channel<T> {
         }
     }
 
-    /// Removes room that is usable by now from `freed`. Returns the number of items that may be sent at this edge.
+    /// Removes from `freed` the room that can be used by now. Returns the number of items that may be sent at this edge.
     fn reclaim(&self) -> usize {
         let Freed { usable, n, at_once } = self.freed.get();
         let now = self.sender().now();
