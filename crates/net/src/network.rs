@@ -30,8 +30,8 @@ pub struct Options {
     pub exchange: Option<Arc<dyn Exchange>>,
     /// The process of each node; needed with `exchange`. `placement` then counts threads within the process.
     pub ranks: Option<Vec<u32>>,
-    /// Receives rows, on the thread that calls [`Network::run_until`]: during the run if the network has several threads, else at
-    /// its end.
+    /// Receives rows, on the thread that calls [`Network::run_until`]: during the run. A network of one thread collects more rows
+    /// before it hands them on, so that short runs use one core.
     pub observer: Option<Box<dyn Observer>>,
     /// Captures. [`Network::close`] completes the files.
     pub captures: Vec<Capture>,

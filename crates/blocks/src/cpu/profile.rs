@@ -279,8 +279,8 @@ impl Core {
         }
     }
 
-    /// Takes back the execution of the access at `pc`, which was refused but performed. `cycles` is added to the cycles that the
-    /// access loses; a negative change is a wrapped number.
+    /// Removes the execution of the access at `pc`, which was refused but was still granted and counted. Adds `cycles` to the
+    /// lost cycles of the access; a negative change is a wrapped number.
     pub(super) fn profile_late_refusal(&mut self, pc: u32, cycles: Cycle) {
         if let Some(profile) = &mut self.profile {
             profile.code.take_back(pc);

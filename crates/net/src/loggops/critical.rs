@@ -62,7 +62,7 @@ pub struct Step {
     pub kind: StepKind,
     /// The computation or the send; its place in [`Schedule::ops`].
     pub op: u32,
-    /// The rank at which it happens; for a message on its way, the sender.
+    /// The rank at which the step happens. A message under way counts for its sender.
     pub rank: u32,
     /// Its start.
     pub start: Time,

@@ -103,8 +103,8 @@ pub(super) enum Launched {
 }
 
 /// The front end. Cores, the public registers and the scheduler take turns. A launch is held until the engine takes it.
-/// Unless commands go in order, cores of tenants at their limit wait; among the other cores, those of the tenants with
-/// the highest priority go first. If tenants share the engine by a policy ([`DmaShares`]), they share the turns of all
+/// With an `io_schedule` other than `in_order`, the cores of a tenant at its limit wait. Among the other cores, those of the
+/// tenants with the highest priority go first. If tenants share the engine by a policy ([`DmaShares`]), they share the turns of all
 /// cores: the core that the policy chooses replaces the core whose turn it is.
 /// If transfers are checked, a long one is taken page by page, so that no requester waits for the whole transfer of
 /// another. A watchdog ends a transfer between two pages, while its tenant is at its limit, or while a policy chooses others.

@@ -53,7 +53,7 @@ fn experiments() -> impl Strategy<Value = String> {
     let parameters: Vec<_> = PARAMETERS
         .iter()
         .map(|&(key, values)| {
-            let values: Vec<String> = values.iter().map(|value| format!("{key:?} = {value}\n")).collect();
+            let values: Vec<String> = values[1..].iter().map(|value| format!("{key:?} = {value}\n")).collect();
             prop_oneof![3 => Just(String::new()), 1 => prop::sample::select(values)]
         })
         .collect();
