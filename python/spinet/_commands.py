@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from types import FrameType
 
 _PATIENCE_S = 10  # wait for the child processes of an interrupted command
+_ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 def run(command: Sequence[str], *, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[bytes]:
@@ -22,12 +26,43 @@ def run(command: Sequence[str], *, env: Mapping[str, str] | None = None) -> subp
         If it cannot be started.
     """
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=env) as process:
-        try:
-            out, err = process.communicate()
-        except BaseException:
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        # An interrupt inside of Popen would leave a command that runs and that nobody knows.
+        with _interrupts_wait():
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=env)
+        out, err = process.communicate()
+    except BaseException:
+        if process is not None:
             process.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.communicate(timeout=_PATIENCE_S)
-            raise
+        raise
     return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+@contextlib.contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """Call Python's handlers of signals that end a program at the end of this block, not inside of it.
+
+    Blocking the signals would not do: the command would inherit that.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # handlers run in the main thread only
+        return
+    came: list[int] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        came.append(number)
+
+    numbers = [getattr(signal, name) for name in _ENDING if hasattr(signal, name)]
+    usual = {number: handler for number in numbers if callable(handler := signal.getsignal(number))}
+    for number in usual:
+        signal.signal(number, note)
+    try:
+        yield
+    finally:
+        for number, handler in usual.items():
+            signal.signal(number, handler)
+        for number in dict.fromkeys(came):
+            signal.raise_signal(number)

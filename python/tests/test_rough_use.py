@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 import spinet.cli
-from spinet import _files, api, packet_table
+from spinet import _commands, _files, api, packet_table
 from spinet._build_errors import BuildError
 from spinet._compiler import find_compiler
 from spinet._core import InputError
@@ -128,8 +128,8 @@ sys.exit(cli.main([]))
 
 
 def test_an_interrupt_waits_for_what_a_compiler_has_started(tmp_path: Path) -> None:
-    # The shell interrupts spinet when spinet has begun to collect its output. An interrupt while Python still starts it
-    # would leave it running. The helper writes after the shell was killed. If spinet ends first, the helper ends, too.
+    # The shell interrupts spinet when spinet has begun to collect its output. The helper writes after the shell was
+    # killed. If spinet ends first, the helper ends, too.
     helper = "(until grep -q ^State:.Z /proc/$$/status || [ ! -e /proc/$PPID ]; do :; done; echo > late)"
     shell = f"{helper} & until [ -e begun ]; do :; done; kill -INT $PPID; wait"
     program = f"""
@@ -150,6 +150,36 @@ except KeyboardInterrupt:
     raise SystemExit(7)
 """
     assert ended(program, tmp_path) == (7, "")
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_an_interrupt_while_a_compiler_starts_ends_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    number = getattr(signal, name)
+    started: list[subprocess.Popen[bytes]] = []
+
+    class Interrupted(subprocess.Popen[bytes]):
+        """The signal comes when the process runs, but its constructor has not returned."""
+
+        def __init__(self, *args: Any, **more: Any) -> None:
+            super().__init__(*args, **more)
+            started.append(self)
+            signal.raise_signal(number)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    before = signal.signal(number, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            _commands.run(["sleep", "600"])
+        assert signal.getsignal(number) is signal.default_int_handler
+    finally:
+        signal.signal(number, before)
+        monkeypatch.undo()
+    process = started[0]
+    try:
+        assert process.poll() == -signal.SIGKILL
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_an_interrupted_removal_of_scratch_files_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
