@@ -13,7 +13,7 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from spinet._build_errors import BuildError
@@ -60,6 +60,22 @@ def write(path: Path, content: str | bytes) -> None:
         replace(target, data)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+@contextlib.contextmanager
+def folders(paths: Iterable[Path]) -> Iterator[None]:
+    """Make folders. At the end of this block, those that it has made are removed if they are still empty."""
+    made: list[Path] = []
+    try:
+        for path in paths:
+            missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+            made += reversed(missing)
+            path.mkdir(parents=True, exist_ok=True)
+        yield
+    finally:
+        for folder in reversed(made):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
 
 
 def natural(name: str) -> list[tuple[int, str]]:

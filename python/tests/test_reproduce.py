@@ -224,6 +224,21 @@ def test_the_command_writes_figure_table_and_page(tmp_path: Path, capsys: pytest
     assert out.splitlines()[:2] == ["pspin/table4  Area of a processing element", "  5 by construction"]
 
 
+@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt(), 130), (InputError("no"), 2)])
+def test_a_command_that_measures_nothing_leaves_no_folder(
+    error: BaseException, code: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def measure(*_args: object, **_more: object) -> None:
+        assert (tmp_path / "far/out/pspin").is_dir()
+        raise error
+
+    monkeypatch.setattr(pool, "measure", measure)
+    before = tmp_path / "far"
+    before.mkdir()
+    assert cli.main(["reproduce", "pspin/table4", "panic/fig8f", "--no-plot", "-o", str(before / "out")]) == code
+    assert list(tmp_path.rglob("*")) == [before]
+
+
 def test_the_list_is_for_people_and_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["reproduce", "--list", "pspin/table3", "pspin/table4"]) == 0
     assert capsys.readouterr().out == (

@@ -75,7 +75,7 @@ def command(
       FIGURE.csv                every measured point
       FIGURE.md                 the verdict of every point and statement
     """
-    from spinet import reproduce
+    from spinet import _files, reproduce
     from spinet.reproduce import report as reports
 
     chosen = [reproduce.load(name) for name in reproduce.find(*names)]
@@ -86,8 +86,6 @@ def command(
         from spinet import plots
 
         plots.require()
-    for item in chosen:  # errors of output folders come before the measurements
-        (output / item.name).parent.mkdir(parents=True, exist_ok=True)
     written: list[str] = []
 
     def write(made: Report) -> None:
@@ -95,7 +93,9 @@ def command(
         written.append(made.results.experiment.name)
 
     try:
-        made = _run(chosen, quick=quick, fresh=fresh, jobs=jobs, scheduler=scheduler, done=write)
+        # Errors of output folders come before the measurements.
+        with _files.folders((output / item.name).parent for item in chosen):
+            made = _run(chosen, quick=quick, fresh=fresh, jobs=jobs, scheduler=scheduler, done=write)
     except KeyboardInterrupt:
         ended = f"{len(written)} of {len(chosen)} experiments are in {output}" if written else "nothing was written"
         click.echo(f"stopped; {ended}", err=True)
