@@ -27,6 +27,7 @@ KINDS = {
     "compilers": "what compilers said about themselves",
     "cards": "files of cards",
     "memory": "contents of handler memory",
+    "traffic": "packets that Python programs made",
     "runs": "summaries of the runs of sweeps",
     "reproduce": "points of reproduced figures",
     "zig": "libraries that zig made",
