@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from spinet import _core, _experiments, _files, _html, _kinds, _toml
+from spinet import _core, _experiments, _files, _html, _kinds, _portable, _toml
 from spinet._core import InputError, UsageError
 
 __all__ = ["Experiment"]
@@ -93,14 +93,22 @@ class Experiment(Mapping[str, Any]):
         return made
 
     def to_toml(self) -> str:
-        """TOML text with all defaults and absolute paths, which describes the same run from any folder."""
+        """TOML text with all defaults and absolute paths, which describes the same run from any folder.
+
+        Packets and contents of memories that were given as bytes are named as files of the build cache.
+        """
         return _toml.dumps(self._complete)
 
     def save(self, path: str | Path) -> None:
-        """Write `to_toml` into a file, whose name ends in ``.toml``."""
-        if Path(path).suffix != ".toml":
+        """Write `to_toml` into a file, whose name ends in ``.toml``.
+
+        Files of the build cache are copied into a folder beside it, ``NAME.files``, because the cache forgets them.
+        """
+        path = Path(path)
+        if path.suffix != ".toml":
             raise UsageError(f"{path}: the name of an experiment file must end in .toml")
-        _files.write(Path(path), self.to_toml())
+        values = _portable.copied(self._complete, path.parent, f"{path.stem}.files")
+        _files.write(path, _toml.dumps(values))
 
     @property
     def kind(self) -> str:

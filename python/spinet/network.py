@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
 
-from spinet import _core, _experiments, _kinds, _programs, _toml, api
+from spinet import _arguments, _core, _experiments, _kinds, _programs, _toml, api
 from spinet._core import UsageError
 from spinet._network_run import FrameEvent, Hook, Hooked, Running, frame_columns
 from spinet._node_records import NodeResult
@@ -143,7 +143,21 @@ class Network:
         return _toml.dumps(self._values)
 
     def save(self, path: str | Path) -> None:
-        """Write a file that describes the same network from any folder; its name ends in ``.toml``."""
+        """Write a file that describes the same network from any folder; its name ends in ``.toml``.
+
+        Files of the build cache are copied into a folder beside it, ``NAME.files``.
+
+        Raises
+        ------
+        UsageError
+            If a host's program is a Python function, which no file can hold.
+        """
+        if self._programs:
+            names = ", ".join(self._programs)
+            hint = "give it as 'file.py:function'"
+            raise UsageError(
+                f"{path}: a file cannot hold the Python function that is the program of {names}", hint=hint
+            )
         self.experiment.save(path)
 
     @property
@@ -354,6 +368,11 @@ class Network:
         KeyboardInterrupt
             On Ctrl-C; another call continues the run.
         """
+        _arguments.check(
+            {"limit": until, "profile": profile, "paths": paths, "keep_packets": keep_packets, "cc": cc}
+            | {"defines": defines, "threads": threads, "keep_nodes": keep_nodes, "keep_time": keep_time}
+            | {"keep_messages": keep_messages}
+        )
         end = None if until is None else _core.span_ps(until)
         given = {
             "threads": threads,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -86,6 +87,21 @@ def test_parameters_of_a_card_are_part_of_an_experiment() -> None:
     experiment = Experiment(KINDS["handlers"], nic=two)
     assert experiment.complete["nic"]["set"] == {"n_clusters": 2}
     same_both_ways(experiment)
+
+
+def test_a_saved_experiment_has_its_files_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPINET_CACHE", str(tmp_path / "cache"))
+    packet = bytes.fromhex("0200000000020200000000010800") + bytes(46)
+    elf = str(spinet.build(PING_PONG).elf)
+    experiment = Experiment(program=elf, traffic=[packet, packet], context=[{"match": "eth"}])
+    (tmp_path / "here").mkdir()
+    experiment.save(tmp_path / "here/two.toml")
+    assert sorted(path.name for path in (tmp_path / "here").iterdir()) == ["two.files", "two.toml"]
+    before = spinet.run(experiment).digest
+    (tmp_path / "here").rename(tmp_path / "there")
+    shutil.rmtree(tmp_path / "cache")
+    assert "cache" not in (tmp_path / "there/two.toml").read_text()
+    assert spinet.run(tmp_path / "there/two.toml").digest == before
 
 
 def test_an_experiment_does_not_change() -> None:

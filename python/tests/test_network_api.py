@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import json
 import pickle
+import shutil
 from itertools import pairwise
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 import spinet
-from spinet import cli
+from spinet import cli, collectives
 
 NETWORKS = Path("experiments/networks")
 
@@ -233,6 +234,26 @@ def test_a_run_that_has_begun_refuses_changes() -> None:
         _ = net["n9"]
     with pytest.raises(spinet.InputError, match=r"topology\.nodes: is 1, must be 2 to 1024"):
         spinet.Network(topology="star", nodes=1)
+
+
+def test_a_saved_network_has_its_files_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPINET_CACHE", str(tmp_path / "cache"))
+    net = spinet.Network(collectives.Group(operation="broadcast", size=4, n_bytes=256).network())
+    (tmp_path / "here").mkdir()
+    net.save(tmp_path / "here/net.toml")
+    before = net.run().digest
+    (tmp_path / "here").rename(tmp_path / "there")
+    shutil.rmtree(tmp_path / "cache")
+    assert "cache" not in (tmp_path / "there/net.toml").read_text()
+    assert spinet.Network.load(tmp_path / "there/net.toml").run().digest == before
+
+
+def test_a_network_with_a_function_is_not_saved(tmp_path: Path) -> None:
+    net = small()
+    net["n1"].host.program = lambda host: host.put("n2", b"x")
+    with pytest.raises(spinet.InputError, match=r"net\.toml: a file cannot hold the Python function .* of n1"):
+        net.save(tmp_path / "net.toml")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_has_a_folder_for_each_node(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

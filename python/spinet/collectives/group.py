@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spinet import _files, _programs, toolchain
+from spinet import _files, _portable, _programs, toolchain
 from spinet._core import UsageError
 from spinet.collectives import hosts, switches, tree
 from spinet.collectives.flare import START_LINK, TYPES
@@ -350,21 +350,7 @@ class Group:
         made = self.versions(leaves=leaves, link=link)
         with OutputFolder(folder) as output:
             for name, network in made.items():
-                moved = Network(_moved(network, output.path), base_dir=output.path)
+                moved = Network(_portable.copied(network, output.path, "files"), base_dir=output.path)
                 _files.write(output.path / f"{name}.toml", moved.to_toml())
             output.commit()
         return [folder / f"{name}.toml" for name in made]
-
-
-def _moved(value: Any, folder: Path) -> Any:
-    """The same keys, with files of the cache copied to `folder`."""
-    if isinstance(value, Mapping):
-        return {key: _moved(one, folder) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_moved(one, folder) for one in value]
-    if not isinstance(value, str) or not value.startswith(f"{toolchain.cache_dir()}/"):
-        return value
-    content = Path(value).read_bytes()
-    (folder / "files").mkdir(exist_ok=True)
-    _files.write(folder / "files" / Path(value).name, content)
-    return f"files/{Path(value).name}"
