@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from spinet import _commands, _files
+from spinet import _arguments, _commands, _files
 from spinet._build_errors import CompilerNotFound
 from spinet._target import RISCV, Kind, Target
 
@@ -74,8 +74,9 @@ def find_compiler(*, cc: str | None, cache: Path, target: Target = RISCV) -> Com
     CompilerNotFound
         If no compiler is found, or it does not compile for the target.
     """
-    wanted = cc or os.environ.get(target.variable)
-    command = _resolve(wanted, target) if wanted else _first_of(target)
+    _arguments.check({"cc": cc})
+    wanted = (os.environ.get(target.variable) or None) if cc is None else cc
+    command = _first_of(target) if wanted is None else _resolve(wanted, target)
     status = os.stat(command[0])
     # gcc and clang start other programs, which they may find by PATH.
     started = "" if _is_zig(command) else os.environ.get("PATH", "")

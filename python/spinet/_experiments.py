@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from spinet import _core, _files, _nics, _options, _packets, toolchain
+from spinet import _arguments, _core, _files, _nics, _packets, toolchain
 from spinet._core import InputError, UsageError
 
 NO_FILE = "keywords"  # in place of a path, for an experiment given as keyword arguments
@@ -59,8 +59,8 @@ def keywords(stated: Mapping[str, Any]) -> dict[str, Any]:
     """Keywords of `run` as `prepare` takes them: lists where there can be several, and files in place of packets."""
     from spinet import _programs  # imported here because it needs this module
 
-    _options.check_types(stated)
-    nic, sets = _nics.chosen(stated.get("nic"), stated.get("set") or ())
+    _arguments.check(stated)
+    nic, sets = _nics.chosen(stated.get("nic"), () if stated.get("set") is None else stated["set"])
     memory = stated.get("handler_memory")
     lists = ("program", "chains", "services", "tenants", "firmware")
     return {

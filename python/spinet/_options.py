@@ -7,7 +7,6 @@ commands take their options with the same meaning from it.
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +15,6 @@ from typing import Any, Literal
 from spinet import _core
 
 HANDLERS, CHAINS, MODULES, NETWORK = "handlers", "chains", "modules", "network"
-_MOST = (1 << 64) - 1
 ALL = tuple(name for name, _does, _example in _core.kinds_of_cards())
 
 
@@ -348,33 +346,6 @@ OPTIONS: Mapping[str, Option] = {
         hints={HANDLERS: "only handlers send on PsPIN; cards with a host that sends are panic and tigon2, for example"},
     ),
 }
-
-_TEXTS = ("pacing", "limit", "keep_time", "match", "message", "handler")
-_NUMBERS = [name for name, option in OPTIONS.items() if option.value in ("positive", "unsigned")]
-
-
-def check_types(given: Mapping[str, Any]) -> None:
-    """Refuse keywords whose values have a wrong type; the simulator's errors would not name the keyword.
-
-    Raises
-    ------
-    UsageError
-        The text has the keyword and its value.
-
-    >>> check_types({"seed": 7, "limit": "10 ms"})
-    >>> check_types({"seed": "7"})
-    Traceback (most recent call last):
-    spinet._core.UsageError: seed is '7', must be a whole number from 0 to 18446744073709551615
-    """
-    for name in _NUMBERS:
-        value = given.get(name)
-        is_whole = hasattr(value, "__index__") and not isinstance(value, bool)
-        if value is not None and not (is_whole and 0 <= operator.index(value) <= _MOST):
-            raise _core.UsageError(f"{name} is {value!r}, must be a whole number from 0 to {_MOST}")
-    for name in _TEXTS:
-        if not isinstance(given.get(name), str | None):
-            raise _core.UsageError(f"{name} is {given[name]!r}, must be a text")
-
 
 _BY_KEY = {key: name for name, option in OPTIONS.items() for key in option.keys}
 _KEY = re.compile(

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spinet import _experiments as experiments
 from spinet import (
+    _arguments,
     _kinds,
     _nics,
     _programs,
@@ -18,6 +18,7 @@ from spinet import (
     chains,
     toolchain,
 )
+from spinet import _experiments as experiments
 from spinet._core import UsageError
 from spinet._driving import InstructionTrace as InstructionTrace
 from spinet._driving import Interrupted as Interrupted
@@ -226,6 +227,18 @@ def run(
     >>> result.summary["packets"]["in"], result.packets["arrival_ps"].to_pylist()
     (2, [950000, 5950000])
     """
+    _arguments.check(
+        {
+            "experiment": experiment,
+            "cc": cc,
+            "defines": defines,
+            "capture_drops": capture_drops,
+            "keep_packets": keep_packets,
+            "folder": folder,
+            "on_progress": on_progress,
+            "on_rows": on_rows,
+        }
+    )
     if folder is not None and not keep_packets:
         raise UsageError("folder needs the packets, which keep_packets=False does not keep")
     given = experiments.keywords(
@@ -270,7 +283,7 @@ def run(
         made = None if folder is None else stack.enter_context(OutputFolder(Path(folder)))
         ready = _programs.built(prepare(experiment, given), given, cc=cc, defines=defines)
         inside = None if made is None else made.path
-        drawn, files = Timeline.of(timeline, waves, timeline_only, inside), list[OutputFile]()
+        drawn, files = Timeline.of(timeline, waves, timeline_only or (), inside), list[OutputFile]()
         if drawn is not None:
             drawn, files = drawn.partial(folder=inside)
         for file in files:
@@ -279,10 +292,10 @@ def run(
             ready,
             keep_packets=keep_packets,
             profile=bool(profile),
-            paths=paths,
+            paths=bool(paths),
             timeline=drawn,
-            capture_drops=capture_drops,
-            check=check,
+            capture_drops=bool(capture_drops),
+            check=bool(check),
             policies=policies,
             on_progress=on_progress,
             on_rows=on_rows,
@@ -308,6 +321,8 @@ def prepare(
         Errors name options of the command in place of keywords.
     """
     nic = given.get("nic")
+    if nic == "":
+        raise UsageError("nic: it is empty, must be the name of a card", hint="spinet nic list lists them")
     if isinstance(experiment, str | Path) and Path(experiment).suffix in (*toolchain.SOURCES, ".elf"):
         hint = f"pass it as program={str(experiment)!r}"
         raise UsageError(f"{experiment} is a program, not an experiment", hint=hint)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spinet import _compile_commands, _elf
+from spinet import _arguments, _compile_commands, _elf
 from spinet._build_cache import Request
 from spinet._build_errors import BuildError, SourceNotFound
 from spinet._compile import build as compile_request
@@ -79,8 +79,8 @@ def build(
     script: Path | str | None = None,
     defines: Mapping[str, str | int] | None = None,
     cc: str | None = None,
-    cache: Path | None = None,
-    out: Path | None = None,
+    cache: Path | str | None = None,
+    out: Path | str | None = None,
     opt: str = "-O2",
     debug: bool = True,
     flags: Sequence[str] = (),
@@ -113,14 +113,15 @@ def build(
     ------
     SourceNotFound, CompilerNotFound, CompileError
     """
+    _arguments.check({"out": out})
     request = _request(sources, script=script, defines=defines, cache=cache, opt=opt, debug=debug, flags=flags)
     compiler = find_compiler(cc=cc, cache=request.cache, target=MIPS)
     built = compile_request(request, compiler)
     product = built.product
     if out is not None:
-        copy_elf(product.elf, out)
+        copy_elf(product.elf, Path(out))
     return Firmware(
-        elf=product.elf if out is None else out,
+        elf=product.elf if out is None else Path(out),
         compiler=compiler.kind,
         version=compiler.version,
         sections=product.sections,
@@ -149,16 +150,20 @@ def _request(
     *,
     script: Path | str | None,
     defines: Mapping[str, str | int] | None,
-    cache: Path | None,
+    cache: Path | str | None,
     opt: str,
     debug: bool,
     flags: Sequence[str],
 ) -> Request:
+    _arguments.check(
+        {"sources": sources, "script": script, "defines": defines, "cache": cache, "opt": opt, "debug": debug}
+        | {"flags": flags}
+    )
     files = _files(sources)
     return Request(
         sources=tuple(readable(path) for path in files),
         flags=(opt, *(("-g",) if debug else ()), "-Wall", "-Wextra", *define_flags(defines or {}), *flags),
-        cache=(cache or cache_dir()).absolute(),
+        cache=(cache_dir() if cache is None else Path(cache)).absolute(),
         script=_script(files[0].parent) if script is None else readable(Path(script)),
     )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsBytes
 
-from spinet import _core, _elf, _kinds, _nics, _programs, api
+from spinet import _arguments, _core, _elf, _kinds, _nics, _programs, api
 from spinet._core import InputError, UsageError
 from spinet._experiments import Prepared
 from spinet._nics import Settings
@@ -244,6 +244,8 @@ class Handler:
         self._is_fresh = False
         if (program is None) == (experiment is None):
             raise UsageError("a handler needs a program or an experiment, and not both")
+        _arguments.check({"experiment": experiment, "cc": cc, "defines": defines, "check": check, "seed": seed})
+        _arguments.check({"nic": nic, "match": match, "message": message, "handler": handler})
         card, sets = _nics.chosen(nic, set)
         kind = _kinds.of(experiment, card, has_chains=False)
         given: dict[str, Any] = {

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
-from spinet import _core, _experiments, _nics, packet_table, toolchain
+from spinet import _arguments, _core, _experiments, _nics, packet_table, toolchain
 from spinet._core import UsageError
 from spinet._driving import SLICE_MS
 from spinet._nics import Settings
@@ -153,6 +153,7 @@ class Machine:
         cc: str | None = None,
         policies: Mapping[str, TenantPolicy | Sequence[TenantPolicy]] | None = None,
     ) -> None:
+        _arguments.check({"nic": nic, "cc": cc, "policies": policies})
         self._cc = cc
         nic, sets = _nics.name_of(nic, set)
         self._shape = _experiments.shape(nic, sets)

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from spinet import _commands, _core, _files, _offered, _programs, api, toolchain
+from spinet import _arguments, _commands, _core, _files, _offered, _programs, api, toolchain
 from spinet import _experiments as experiments
 from spinet._build_errors import CompileError, CompilerNotFound
 from spinet._core import UsageError
@@ -149,6 +149,10 @@ def run(
     >>> len(result.sent), result.ns["payload"].shape, len(result.threads)
     (4, (4,), 2)
     """
+    _arguments.check(
+        {"experiment": experiment, "match": match, "message": message, "handler": handler, "seed": seed, "count": count}
+        | {"threads": threads, "cc": cc, "flags": flags, "defines": defines}
+    )
     if not 1 <= threads <= MAX_THREADS:
         raise UsageError(f"threads is {threads}, must be 1 to {MAX_THREADS}")
     prepared = api.handlers(

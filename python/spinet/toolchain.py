@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from spinet import _compile_commands, _elf, _files
+from spinet import _arguments, _compile_commands, _elf, _files
 from spinet._build_cache import Place, Request
 from spinet._build_errors import (
     BuildError,
@@ -135,8 +135,8 @@ def build(
     *,
     defines: Mapping[str, str | int] | None = None,
     cc: str | None = None,
-    cache: Path | None = None,
-    out: Path | None = None,
+    cache: Path | str | None = None,
+    out: Path | str | None = None,
     opt: str = "-O3",
     debug: bool = True,
     flags: Sequence[str] = (),
@@ -183,13 +183,19 @@ def build(
     >>> list(built.handlers), built.elf.suffix
     (['ping_pong_ph'], '.elf')
     """
+    _arguments.check({"sources": sources, "cc": cc, "cache": cache, "out": out, "debug": debug, "handler": handler})
+    if not isinstance(place, Place | None):
+        raise BuildError(f"place is {place!r}, must be what place_after returns")
     several = [sources] if isinstance(sources, str | Path) else sources
     request = _request(
         several, defines=defines, cache=cache, opt=opt, debug=debug, flags=flags, place=place, target=target
     )
     if target == "panic":
         request = dataclasses.replace(request, handler=handler)
-    return _build(request, cc=cc, out=out)
+    elif handler is not None:
+        hint = "a program for PsPIN has all its handlers; spinet.run(handler=...) chooses"
+        raise BuildError(f"handler is {handler!r}, but the target is {target}", hint=hint)
+    return _build(request, cc=cc, out=None if out is None else Path(out))
 
 
 def compile_commands(
@@ -214,15 +220,16 @@ def _request(
     opt: str,
     flags: Sequence[str],
     target: CardTarget,
-    cache: Path | None = None,
+    cache: Path | str | None = None,
     debug: bool = True,
     place: Place | None = None,
 ) -> Request:
+    _arguments.check({"defines": defines, "opt": opt, "flags": flags})
     request = Request(
         sources=tuple(readable(Path(source)) for source in sources),
         flags=(opt, *(("-g",) if debug else ()), "-Wall", "-Wno-unused", *define_flags(defines or {}), *flags),
         sdk=sdk_dir(),
-        cache=(cache or cache_dir()).absolute(),
+        cache=(cache_dir() if cache is None else Path(cache)).absolute(),
         place=place,
         is_unit=_is_unit(target),
     )

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,9 +30,6 @@ jobs_option = click.option(
 scheduler_option = click.option(
     "--scheduler", metavar="ADDRESS", help="Use the workers of this Dask scheduler, such as tcp://host:8786."
 )
-
-# Allowed values of -D: a macro, or one with arguments.
-_MACRO = re.compile(r"[A-Za-z_]\w*(\(.*\))?", re.ASCII)
 
 
 class Whole(click.IntRange):
@@ -201,8 +197,10 @@ class CommandOfKinds(NamingCommand):
 
 def macros(definitions: Sequence[str]) -> dict[str, str | int]:
     """`NAME=VALUE` texts as a mapping; a name alone has no value."""
+    from spinet._arguments import MACRO
+
     for text in definitions:
-        if not _MACRO.fullmatch(text.partition("=")[0]):
+        if not MACRO.fullmatch(text.partition("=")[0]):
             raise click.UsageError(f"-D {text}: must begin with a C identifier, such as -D SIZE=64")
     return {name: value for name, _, value in (text.partition("=") for text in definitions)}
 

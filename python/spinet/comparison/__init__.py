@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spinet import _core, _files, _nics, toolchain
+from spinet import _arguments, _core, _files, _nics, toolchain
 from spinet._core import InputError, UsageError
 from spinet.comparison import rows as _rows
 from spinet.comparison import runners
@@ -108,6 +108,10 @@ def compare(
     >>> result.outputs_equal, result["panic"].lost, result["pspin"].latency_ns.mean < result["panic"].latency_ns.mean
     (True, 0, True)
     """
+    _arguments.check(
+        {"match": match, "message": message, "handler": handler, "count": count, "threads": threads, "seed": seed}
+        | {"limit": limit, "defines": defines, "on_nic": on_nic}
+    )
     sources = [str(name) for name in ([program] if isinstance(program, str | Path) else program)]
     names, cards, own = _named(nics)
     sets = _sets([set] if isinstance(set, str) else set, names)
