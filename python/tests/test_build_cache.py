@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+import spinet
 import spinet.cli
 from spinet import _files, cache
 from spinet.toolchain import build
@@ -164,6 +166,16 @@ def test_the_command_shows_and_empties(source: Path, folder: Path, capsys: pytes
     assert not build([source]).cached
     assert spinet.cli.main(["cache"]) == 0
     assert "compiled programs" in capsys.readouterr().out
+
+
+def test_all_that_the_cache_holds_is_counted(folder: Path) -> None:
+    packet = bytes.fromhex("0200000000020200000000010800") + bytes(46)
+    source = "sdk/examples/empty.c"
+    two = dataclasses.replace(spinet.parameters_of("pspin"), n_clusters=2)
+    spinet.run(program=source, traffic=[packet], handler_memory=b"memory", nic=two)
+    spinet.sweep(program=source, traffic="udp:count={n}", vary={"n": [1]}, jobs=1)
+    present = [path.name for path in folder.iterdir() if any(path.iterdir())]
+    assert {"traffic", "memory", "runs", "builds"} <= set(present) <= set(cache.KINDS)
 
 
 def killed(code: str, *arguments: object) -> None:
