@@ -173,7 +173,7 @@ def test_all_that_the_cache_holds_is_counted(folder: Path) -> None:
     source = "sdk/examples/empty.c"
     two = dataclasses.replace(spinet.parameters_of("pspin"), n_clusters=2)
     spinet.run(program=source, traffic=[packet], handler_memory=b"memory", nic=two)
-    spinet.sweep(program=source, traffic="udp:count={n}", vary={"n": [1]}, jobs=1)
+    spinet.sweep(program=source, traffic="udp:count={n}", vary={"n": [1, 2]}, processes=1)
     present = [path.name for path in folder.iterdir() if any(path.iterdir())]
     assert {"traffic", "memory", "runs", "builds"} <= set(present) <= set(cache.KINDS)
 
