@@ -176,6 +176,7 @@ __handler__ void broken_ph(handler_args_t *args)
 COUNTER = """
 static volatile uint32_t counter;
 static spin_lock_t lock;
+static spin_ticket_lock_t order;
 __handler__ void count_ph(handler_args_t *args)
 {
     %s
@@ -198,6 +199,7 @@ def test_a_counter_without_a_lock(tmp_path: Path) -> None:
     "statement",
     [
         "spin_lock_lock(&lock); counter = counter + 1; spin_lock_unlock(&lock);",
+        "spin_ticket_lock_lock(&order); counter = counter + 1; spin_ticket_lock_unlock(&order);",
         "amo_add((volatile int32_t *)&counter, 1);",
     ],
 )

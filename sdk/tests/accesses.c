@@ -62,6 +62,10 @@ void lock_and_unlock(spin_lock_t *lock)
     }
 }
 
+void ticket_lock(spin_ticket_lock_t *lock) { spin_ticket_lock_lock(lock); }
+
+void ticket_unlock(spin_ticket_lock_t *lock) { spin_ticket_lock_unlock(lock); }
+
 /* The packet must be changed before the NIC gets the command to read it, although only the order requires it. */
 void change_and_send(uint32_t *data)
 {
