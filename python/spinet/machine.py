@@ -544,9 +544,23 @@ class Rule:
     _number: int = field(repr=False)
 
     def remove(self, *, messages: Literal["end", "kill"]) -> None:
-        """Remove the rule from the next cycle on. Messages that have begun get their last packets, or are killed.
+        """Remove the rule from the next cycle on: it begins no message any more.
 
         A later call can still kill messages that were to end.
+
+        Parameters
+        ----------
+        messages
+            Fate of its messages whose last packet has not arrived. ``"end"``: they get their remaining packets.
+            ``"kill"``: their waiting packets are dropped, their completion handlers do not run, and the tenant gets the
+            event ``message_killed``, whose number ``dropped`` counts the packets in the message's queue. Packets whose
+            tasks are in a cluster are handled. Remaining packets go the ordinary way, or begin a message of another
+            rule. Messages whose last packet has arrived are finished in both cases.
+
+        Raises
+        ------
+        InputError
+            If the rule was removed, and has no such messages.
         """
         tenant = self.context._tenant
         if messages not in ("end", "kill"):

@@ -332,6 +332,45 @@ read = {{ context = "count", offset = 60, size = 8 }}
 """
 
 
+SLOW = """
+#include <handler.h>
+__handler__ void slow_ph(handler_args_t *args) { rt_time_wait_cycles(500); }
+__handler__ void slow_th(handler_args_t *args) { amo_add((volatile int32_t *)args->task->handler_mem, 1); }
+"""
+
+
+@pytest.mark.parametrize("messages", ["end", "kill"])
+def test_a_removed_rule_ends_or_kills_messages_without_their_last_packet(messages: str, tmp_path: Path) -> None:
+    (tmp_path / "slow.c").write_text(SLOW)
+
+    def packet(flow: int) -> bytes:
+        return frames.build(ip=4, protocol=frames.UDP, ports=(flow, 7), payload=bytes(60))
+
+    with spinet.Machine(set=["n_clusters=1", "cluster.n_cores=1"]) as machine:
+        tenant = machine.tenant("one")
+        memory = tenant.allocate(64)
+        context = tenant.context(program=tenant.load(tmp_path / "slow.c"), memory=memory)
+        rule = context.install(message="by udp.src_port count 30")
+        machine.run(until="20 us")
+        machine.send([packet(1)] * 30 + [packet(2)] * 29)  # the first message is whole, the second lacks a packet
+        machine.step("5 us")
+        rule.remove(messages="kill" if messages == "kill" else "end")
+        machine.step("1 us")
+        machine.send([packet(2)])
+        machine.finish()
+        fates = [row["fate"] for row in machine.take_packets().sort_by("packet").to_pylist()]
+        events = [(event.what, event.numbers.get("dropped")) for event in tenant.take_events()]
+        (completions,) = struct.unpack("<I", memory.read(size=4))
+    assert fates[:30] == ["consumed"] * 30
+    if messages == "end":
+        assert (fates[30:], completions, events) == (["consumed"] * 30, 2, [("message_done", None)] * 2)
+        return
+    dropped = fates.count("dropped")
+    run = 29 - dropped  # packets whose tasks were in the cluster
+    assert (fates[30:], completions) == (["consumed"] * run + ["dropped"] * dropped + ["ordinary"], 1)
+    assert run > 0 and events == [("message_killed", dropped), ("message_done", None)]
+
+
 def test_an_experiment_file_has_tenants_and_a_timeline(tmp_path: Path) -> None:
     (tmp_path / "data").write_bytes(struct.pack("<I", 7))
     file = tmp_path / "timeline.toml"

@@ -45,7 +45,10 @@ static inline int spin_rdma_put(uint32_t dest, void *data, uint32_t length, spin
     return SPIN_OK;
 }
 
-/* Send `length` bytes, headers included, from this NIC's L1 or L2. */
+/*
+ * Send `length` bytes, headers included, from this NIC's L1 or L2. A packet of 0 bytes or of more than outbound.max_packet_bytes
+ * (2,048 on pspin) is not sent: the handler gets no error, the command ends, and the summary counts it as refused.
+ */
 static inline int spin_send_packet(void *data, uint32_t length, spin_cmd_t *handle)
 {
     *handle = spin_cmd_issue_nic(0, 0, data, length);

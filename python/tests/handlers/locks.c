@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every core takes one lock ROUNDS times. With TICKET, it is a ticket lock. `times` measures locks that nobody else wants. */
+/* Every core takes one lock ROUNDS times. With TICKET, it is a ticket lock. `times` measures locks without contention. */
 #include <handler.h>
 #include <spin_time.h>
 
