@@ -64,8 +64,8 @@ pub(crate) struct Shard {
     /// Simulated time.
     now: Option<Time>,
     deliveries: Vec<Delivery>,
-    /// The node that runs now.
-    running: Option<usize>,
+    /// The node that runs now, and until when.
+    running: Option<(usize, Time)>,
     /// How often a node was run.
     pub steps: u64,
 }
@@ -151,7 +151,7 @@ impl Shard {
                 debug_assert!(at <= end);
             }
             for &position in &due_now {
-                self.running = Some(position);
+                self.running = Some((position, end));
                 self.step(position, end)?;
             }
             self.running = None;
@@ -208,10 +208,11 @@ impl Shard {
         Ok(())
     }
 
-    /// The node that was running when the thread panicked.
-    pub fn running(&self) -> Option<(NodeId, String)> {
-        let resident = &self.residents[self.running?];
-        Some((resident.output.node, resident.name.clone()))
+    /// The node that was running when the thread panicked, its name, and the end of what it was to simulate.
+    pub fn running(&self) -> Option<(NodeId, String, Time)> {
+        let (position, end) = self.running?;
+        let resident = &self.residents[position];
+        Some((resident.output.node, resident.name.clone(), end))
     }
 
     /// Takes the rows of all nodes, in arbitrary order.
@@ -257,7 +258,7 @@ impl Shard {
     /// Calls `act` with a node that lives here, which may change it. `None` if the node lives elsewhere.
     pub fn call<R>(&mut self, node: NodeId, act: impl FnOnce(&mut dyn Node) -> R) -> Option<R> {
         let position = self.position(node)?;
-        self.running = Some(position);
+        self.running = Some((position, self.now.unwrap_or_default()));
         let answer = act(&mut *self.residents[position].node);
         self.running = None;
         self.schedule(position);

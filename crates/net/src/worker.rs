@@ -88,9 +88,16 @@ pub(crate) enum Reply {
     Counted(Ledger),
     /// Rows of all threads for the observer, in arbitrary order, but after all earlier ones. The sender does not wait for an answer.
     Rows(Vec<Row>),
-    /// The number orders the errors of several threads: the error with the lowest number is returned.
-    Failed(u32, NetError),
+    /// Of the errors of several threads, the first one is returned.
+    Failed(Order, NetError),
 }
+
+/// The order of errors: by time, then by node, so that the number of threads does not change which error a run ends with. Errors
+/// that are no node's come last.
+pub(crate) type Order = (Time, u32);
+
+/// The order of an error of a thread itself.
+const OF_THREAD: Order = (Time::MAX, u32::MAX - 1);
 
 /// A thread's message to the others at a window's end.
 struct Slot {
@@ -210,7 +217,7 @@ pub(crate) struct Worker {
 /// Why a run ended early on this thread.
 enum Stop {
     /// Its own failure.
-    Own(u32, NetError),
+    Own(Order, NetError),
     /// Another thread's error, which that thread reports.
     Other,
 }
@@ -262,13 +269,13 @@ impl Worker {
         }
     }
 
-    fn build(&mut self, work: Vec<Work>) -> Result<(), (u32, NetError)> {
+    fn build(&mut self, work: Vec<Work>) -> Result<(), (Order, NetError)> {
         for (place, build, wires) in work {
-            let name = place.name.clone();
+            let (name, order) = (place.name.clone(), (Time::ZERO, place.node.0));
             let node = match catch_unwind(AssertUnwindSafe(|| build(&place))) {
                 Ok(Ok(node)) => node,
-                Ok(Err(failure)) => return Err((place.node.0, NetError::Build { name, failure: Arc::from(failure) })),
-                Err(panic) => return Err((place.node.0, NetError::Panic { name, message: text_of(&*panic) })),
+                Ok(Err(failure)) => return Err((order, NetError::Build { name, failure: Arc::from(failure) })),
+                Err(panic) => return Err((order, NetError::Panic { name, message: text_of(&*panic) })),
             };
             self.shard.add(node, &place, wires, self.shared.is_observed);
         }
@@ -281,8 +288,8 @@ impl Worker {
             Ok(answer) => Reply::Called { answer, next: self.shard.next_event() },
             Err(panic) => {
                 let message = text_of(&*panic);
-                let (node, name) = self.shard.running().unwrap_or_default();
-                Reply::Failed(node.0, NetError::Panic { name, message })
+                let (node, name, at) = self.shard.running().unwrap_or_default();
+                Reply::Failed((at, node.0), NetError::Panic { name, message })
             }
         }
     }
@@ -295,21 +302,21 @@ impl Worker {
             Ok(Ok(next)) => Reply::Ran { next, windows: self.windows },
             Ok(Err(Stop::Own(order, error))) => Reply::Failed(order, error),
             Ok(Err(Stop::Other)) => {
-                Reply::Failed(u32::MAX, NetError::Thread { message: "another thread failed".into() })
+                Reply::Failed((Time::MAX, u32::MAX), NetError::Thread { message: "another thread failed".into() })
             }
             Err(panic) => {
                 self.shared.barrier.break_down();
-                Reply::Failed(u32::MAX - 1, NetError::Thread { message: text_of(&*panic) })
+                Reply::Failed(OF_THREAD, NetError::Thread { message: text_of(&*panic) })
             }
         }
     }
 
     fn run(&mut self, until: Time) -> Result<Option<Time>, Stop> {
         let shared = Arc::clone(&self.shared);
-        let mut failure: Option<(u32, NetError)> = None;
+        let mut failure: Option<(Order, NetError)> = None;
         loop {
             if self.me == 0 && failure.is_none() {
-                failure = shared.take_refusal().map(|error| (0, error));
+                failure = shared.take_refusal().map(|error| ((Time::ZERO, 0), error));
             }
             let own = self.shard.next_event().map_or(u64::MAX, Time::fs).min(self.mailed);
             self.mailed = u64::MAX;
@@ -341,13 +348,13 @@ impl Worker {
                 next = next.min(remote.next);
                 std::mem::take(&mut remote.mail[self.me]).into_iter().for_each(|delivery| self.shard.accept(delivery));
                 if let Some(error) = &remote.failure {
-                    return Err(Stop::Own(u32::MAX - 2, error.clone()));
+                    return Err(Stop::Own((Time::MAX, u32::MAX - 2), error.clone()));
                 }
             }
             self.parity = 1 - self.parity;
             if next > until.fs() || next == u64::MAX {
                 // All threads leave here. The leader reports a failure of the captures as its own.
-                observed.map_err(|error| Stop::Own(0, error))?;
+                observed.map_err(|error| Stop::Own((Time::ZERO, 0), error))?;
                 self.run_shard(until).map_err(|(order, error)| Stop::Own(order, error))?;
                 return Ok((next != u64::MAX).then_some(Time::from_fs(next)));
             }
@@ -357,7 +364,7 @@ impl Worker {
                 end = end.min(next.saturating_add(OBSERVED_WINDOW.fs()));
             }
             self.until = Time::from_fs(end);
-            failure = observed.err().map(|error| (0, error));
+            failure = observed.err().map(|error| ((Time::ZERO, 0), error));
             if failure.is_none() {
                 failure = self.run_shard(Time::from_fs(end)).err();
             }
@@ -365,7 +372,7 @@ impl Worker {
     }
 
     /// Runs the own nodes, and puts frames for others into mailboxes.
-    fn run_shard(&mut self, until: Time) -> Result<(), (u32, NetError)> {
+    fn run_shard(&mut self, until: Time) -> Result<(), (Order, NetError)> {
         let Worker { shard, shared, mailed, .. } = self;
         let slot = &shared.slots[self.parity][self.me];
         let n_threads = shared.n_threads;
@@ -383,12 +390,15 @@ impl Worker {
         }
         match ran {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(failure)) => Err((failure.node.0, node_error(failure.name, failure.at, failure.failure))),
+            Ok(Err(failure)) => {
+                let order = (failure.at, failure.node.0);
+                Err((order, node_error(failure.name, failure.at, failure.failure)))
+            }
             Err(panic) => {
                 let message = text_of(&*panic);
                 Err(match shard.running() {
-                    Some((node, name)) => (node.0, NetError::Panic { name, message }),
-                    None => (u32::MAX - 1, NetError::Thread { message }),
+                    Some((node, name, end)) => ((end, node.0), NetError::Panic { name, message }),
+                    None => (OF_THREAD, NetError::Thread { message }),
                 })
             }
         }

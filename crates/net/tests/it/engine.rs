@@ -125,6 +125,23 @@ fn a_device_that_fails_or_panics_ends_the_run_with_its_name() {
 }
 
 #[test]
+fn of_two_failures_the_earlier_one_ends_the_run() {
+    for threads in 1..=4 {
+        let error = |early: fn(Option<Time>) -> Script| {
+            let mut plan = echoing("");
+            let at = |ns| Some(Time::from_ns(ns));
+            plan.nodes[1] = device("n1", move || Script { fail_at: at(900), ..Script::default() });
+            plan.nodes[4] = device("n4", move || early(at(300)));
+            build(plan, threads).run_until(Time::from_ns(20_000)).unwrap_err().to_string()
+        };
+        let failed = error(|fail_at| Script { fail_at, ..Script::default() });
+        assert!(failed.starts_with("node `n4` failed"), "{threads} threads: {failed}");
+        let panicked = error(|panic_at| Script { panic_at, ..Script::default() });
+        assert!(panicked.starts_with("node `n4` panicked"), "{threads} threads: {panicked}");
+    }
+}
+
+#[test]
 fn a_device_that_cannot_be_built_is_named() {
     let mut plan = pair(Vec::new());
     plan.nodes[1].build = Box::new(|_| Err("no such program".into()));
