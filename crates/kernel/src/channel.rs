@@ -50,8 +50,11 @@ impl Endpoint {
     #[inline]
     fn take_mail(&self) -> bool {
         let mail = self.mail.get();
-        self.mail.set(mail & !self.bit);
-        mail & self.bit != 0
+        let has_mail = mail & self.bit != 0;
+        if has_mail {
+            self.mail.set(mail & !self.bit);
+        }
+        has_mail
     }
 
     /// The first cycle of this end that is not earlier than `cycle` of the other.

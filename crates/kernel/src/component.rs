@@ -21,6 +21,11 @@ pub trait Component {
     /// Simulates edge `now` of its clock.
     fn tick(&mut self, now: Cycle) -> Activity;
 
+    /// Does the same, if the component was busy at the edge before and no port has changed since. It may be cheaper.
+    fn tick_again(&mut self, now: Cycle) -> Activity {
+        self.tick(now)
+    }
+
     /// Names each port, so that the kernel can wire it.
     fn ports(&self, ports: &mut Ports);
 
@@ -178,6 +183,10 @@ impl CounterList<'_> {
 impl<C: Component> Component for std::rc::Rc<std::cell::RefCell<C>> {
     fn tick(&mut self, now: Cycle) -> Activity {
         self.borrow_mut().tick(now)
+    }
+
+    fn tick_again(&mut self, now: Cycle) -> Activity {
+        self.borrow_mut().tick_again(now)
     }
 
     fn ports(&self, ports: &mut Ports) {

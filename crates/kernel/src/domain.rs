@@ -115,6 +115,27 @@ impl Domain {
         self.plan().wheel.insert(cycle, index, Cause::Port);
     }
 
+    /// Simulates edge `cycle`, and then each edge before `end` at which only components tick that asked for it at the
+    /// edge before. While some components are busy, the others then cost nothing.
+    #[inline]
+    pub fn simulate_busy(&self, cycle: Cycle, end: Cycle, mode: Mode, slots: &mut [Slot]) {
+        self.simulate(cycle, mode, slots);
+        if mode == Mode::Normal {
+            self.continue_busy(cycle + 1, end, slots);
+        }
+    }
+
+    /// Simulates the edges from `cycle` on while nothing is due but busy components.
+    fn continue_busy(&self, mut cycle: Cycle, end: Cycle, slots: &mut [Slot]) {
+        let plan = self.plan();
+        while self.next.get() == cycle && cycle < end && !self.has_soon.get() && !plan.wheel.reach(cycle) {
+            self.now.set(cycle);
+            let is_busy = plan.tick_busy(cycle, slots);
+            cycle += 1;
+            self.next.set(if is_busy || self.has_soon.get() { cycle } else { plan.first() });
+        }
+    }
+
     /// Simulates edge `cycle`: ticks each due component once, and records when it wants to tick next.
     #[inline]
     pub fn simulate(&self, cycle: Cycle, mode: Mode, slots: &mut [Slot]) {
@@ -166,7 +187,14 @@ impl Plan {
     /// Ticks a component. Returns true if it wants the next edge.
     #[inline(always)]
     fn tick(&self, index: u32, slot: &mut Slot, cycle: Cycle) -> bool {
-        match slot.component.tick(cycle) {
+        let activity = slot.component.tick(cycle);
+        self.note(index, slot, cycle, activity)
+    }
+
+    /// Notes a component's answer to a tick. Returns true if it wants the next edge.
+    #[inline(always)]
+    fn note(&self, index: u32, slot: &Slot, cycle: Cycle, activity: Activity) -> bool {
+        match activity {
             // A timer that the component set earlier may still fire. That tick changes nothing, or the next answer
             // removes it.
             Activity::Busy => return true,
@@ -194,6 +222,24 @@ impl Plan {
             }
             self.busy[word].set(busy);
             is_busy |= busy != 0;
+        }
+        is_busy
+    }
+
+    /// Does the same if only those that asked for this edge at the last one are due.
+    #[inline(always)]
+    fn tick_busy(&self, cycle: Cycle, slots: &mut [Slot]) -> bool {
+        let mut is_busy = false;
+        for (word, busy) in self.busy.iter().enumerate() {
+            for bit in members(busy.get()) {
+                let index = (word * WORD) as u32 + bit;
+                let slot = &mut slots[index as usize];
+                let activity = slot.component.tick_again(cycle);
+                if !self.note(index, slot, cycle, activity) {
+                    busy.set(busy.get() & !(1 << bit));
+                }
+            }
+            is_busy |= busy.get() != 0;
         }
         is_busy
     }

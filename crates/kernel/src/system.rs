@@ -270,7 +270,7 @@ fn run_single(domain: &Domain, slots: &mut [Slot], mode: Mode, limit: Time) -> O
         match domain.next() {
             None => return Outcome::Quiet,
             Some(cycle) if cycle >= end => return Outcome::Limit,
-            Some(cycle) => domain.simulate(cycle, mode, slots),
+            Some(cycle) => domain.simulate_busy(cycle, end, mode, slots),
         }
     }
 }
