@@ -4,7 +4,8 @@
 //! are executed without any checks. The result is the same as that of [`Core::run_loop`], which checks each
 //! instruction.
 
-use super::block::{BlockStep, End};
+use super::behind::Behind;
+use super::block::{Block, BlockStep, End, Plain};
 use super::core::{Core, NO_LINE, Remains, Stop};
 use super::lines::FetchLines;
 use super::loops::Attention;
@@ -14,54 +15,101 @@ use super::timing;
 use isa::riscv::execute;
 use kernel::Cycle;
 
+/// What bounds a core that runs ahead: its program, the lines that are present, and a cycle.
+#[derive(Clone, Copy)]
+pub struct Runway<'a> {
+    program: &'a Program,
+    there: &'a [u8],
+    /// The next instruction must start before this cycle, whatever it is.
+    end: Cycle,
+}
+
+impl<'a> Runway<'a> {
+    /// A runway for instructions that leave decode before `horizon`. `there` is [`super::FetchLines::there`].
+    #[inline(always)]
+    pub fn new(program: &'a Program, there: &'a [u8], horizon: Cycle) -> Self {
+        Runway { program, there, end: horizon.saturating_sub(timing::BRANCH_TAKEN) }
+    }
+
+    /// Returns true if a core can run an instruction after an access that is granted in cycle `granted`.
+    #[inline(always)]
+    pub fn is_open(&self, granted: Cycle) -> bool {
+        granted + timing::LOAD_USE < self.end
+    }
+}
+
 impl Core {
     /// Runs arithmetic, jumps between lines that are present, and the instructions up to the first memory access.
-    /// Returns true if it reached an access; otherwise [`Core::run_carefully`] continues. `there` is
-    /// [`super::FetchLines::there`].
+    /// Returns true if it reached an access; otherwise [`Core::run_carefully`] continues.
     #[inline(always)]
-    pub fn run_ahead(&mut self, program: &Program, there: &[u8], horizon: Cycle) -> bool {
+    pub fn run_ahead(&mut self, runway: &Runway) -> bool {
         if self.attention != Attention::None {
-            return self.run_blocks_in_profile(program, there, horizon);
+            return self.run_blocks_in_profile(runway);
         }
-        self.run_blocks::<false>(program, there, horizon)
+        self.start_blocks::<false>(runway)
     }
 
     #[cold]
     #[inline(never)]
-    fn run_blocks_in_profile(&mut self, program: &Program, there: &[u8], horizon: Cycle) -> bool {
-        self.attention == Attention::Profile && self.run_blocks::<true>(program, there, horizon)
+    fn run_blocks_in_profile(&mut self, runway: &Runway) -> bool {
+        self.attention == Attention::Profile && self.start_blocks::<true>(runway)
     }
 
-    /// Runs blocks; if it `PROFILES`, counts them.
     #[inline(always)]
-    fn run_blocks<const PROFILES: bool>(&mut self, program: &Program, there: &[u8], horizon: Cycle) -> bool {
-        // The next instruction must start within the horizon, whatever it is.
-        let end = horizon.saturating_sub(timing::BRANCH_TAKEN);
-        if self.time >= end || self.ahead != NO_LINE || !matches!(self.remains, Remains::Nothing) {
+    fn start_blocks<const PROFILES: bool>(&mut self, runway: &Runway) -> bool {
+        if self.time >= runway.end || self.ahead != NO_LINE || !matches!(self.remains, Remains::Nothing) {
             return false;
         }
-        // Code after the stretch is not present.
-        let stretch = self.stretch;
-        let Some(there) = there.get(..stretch.end_line) else { return false };
-        let (mut pc, mut time) = (self.pc, self.time);
+        let (at, held) = (runway.program.position(self.pc), std::mem::take(&mut self.held));
+        self.run_blocks::<PROFILES>(runway, at, held)
+    }
+
+    /// What the core does with memory, if it waits for a plain access at the end of a block and nothing else is pending.
+    /// [`Core::pass_plain`] completes such an access.
+    #[inline(always)]
+    pub fn waits_for(&self) -> Plain {
+        self.waits_for
+    }
+
+    /// Completes the plain access, granted in cycle `granted`, and runs ahead like [`Core::run_ahead`]. A loaded value is in
+    /// its register already, see [`Core::load_plain`]. The runway is open.
+    #[inline(always)]
+    pub fn pass_plain(&mut self, runway: &Runway, granted: Cycle) -> bool {
+        debug_assert!(self.waits_for != Plain::Not && self.attention == Attention::None);
+        debug_assert!(self.behind == Behind::InDecode && self.ahead == NO_LINE && self.remains == Remains::Nothing);
+        debug_assert!(runway.is_open(granted));
+        let waits = if self.access.feeds_next { timing::LOAD_USE } else { 0 };
+        let held = granted - self.time - timing::PLAIN + waits;
+        self.time = granted + waits;
+        self.last_rd = SINK;
+        self.instructions += 1;
+        self.run_blocks::<false>(runway, self.next_at as usize, held)
+    }
+
+    /// The access loads this value in cycle `granted`.
+    #[inline(always)]
+    pub fn load_plain(&mut self, granted: Cycle, value: u32) {
+        let rd = self.access.rd;
+        self.regs[usize::from(rd)] = value;
+        (self.load_rd, self.load_granted) = (rd, granted);
+    }
+
+    /// Runs blocks from position `at` on; if it `PROFILES`, counts them. The first instruction has been in decode for `held`
+    /// cycles.
+    #[inline(always)]
+    fn run_blocks<const PROFILES: bool>(&mut self, runway: &Runway, mut at: usize, mut held: Cycle) -> bool {
+        let &Runway { program, there, end } = runway;
+        let mut time = self.time;
         // Fetch continues while an instruction is held, and requests the next line earlier than otherwise.
-        if self.held > 0 && there.get(program.position(pc) / LINE_HALVES + 1).is_none_or(|&there| there == 0) {
-            return false;
+        if held > 0 && there.get(at / LINE_HALVES + 1).is_none_or(|&there| there == 0) {
+            return self.stop_before(program, at, time, held);
         }
-        let mut held = std::mem::take(&mut self.held);
-        while let at = program.position(pc)
-            && let Some(block) = program.block(at)
-            && at >= stretch.first
-            && block.may_run(there)
+        while let Some(block) = program.block(at)
+            && block.may_run(at, &self.stretch, there)
         {
             let n = block.plain.len() as u64;
             if time + n * timing::PLAIN >= end {
-                if PROFILES {
-                    self.profile_some(pc, &block.plain[..(end - time) as usize]);
-                }
-                pc = self.run_some(pc, &block.plain[..(end - time) as usize]);
-                time = end;
-                break;
+                return self.run_some::<PROFILES>(program, at, &block.plain[..(end - time) as usize], end);
             }
             block.plain.iter().for_each(|step| step.execute(self));
             if PROFILES && let Some(profile) = &mut self.profile {
@@ -69,29 +117,38 @@ impl Core {
             }
             self.instructions += n;
             time += n * timing::PLAIN;
+            if let Some(plain) = &block.plain_access {
+                self.access = plain.access;
+                self.access.addr = self.regs[usize::from(plain.addr_from)].wrapping_add(plain.access.addr);
+                self.access.value = self.regs[usize::from(plain.value_from)];
+                self.wait_in_block::<PROFILES>(block, time);
+                self.waits_for = if PROFILES { Plain::Not } else { plain.does };
+                return true;
+            }
             match block.end {
                 End::Access { feeds_next } => {
                     block.last.execute(self);
                     self.access.feeds_next = feeds_next;
-                    (self.pc, self.next, self.time) = (block.last_pc, block.next_pc, time);
-                    self.line = block.last_pc >> 4;
-                    if PROFILES && let Some(profile) = &mut self.profile {
-                        profile.access_in_block(block.last_pc);
-                    }
+                    self.wait_in_block::<PROFILES>(block, time);
+                    self.waits_for = Plain::Not;
                     return true;
                 }
-                End::Jump { taken, least } => {
+                End::Jump { taken, least, target } => {
                     (self.pc, self.next) = (block.last_pc, block.next_pc);
                     block.last.execute(self);
                     // By the end of a jump its link register is ready.
                     self.last_rd = SINK;
                     self.instructions += 1;
-                    let held = std::mem::take(&mut held);
-                    let taken = match n {
-                        0 => u64::from(taken).saturating_sub(held).max(least.into()),
-                        _ => taken.into(),
-                    };
-                    let cycles = if std::mem::take(&mut self.jumped) { taken } else { timing::PLAIN };
+                    let was_held = std::mem::take(&mut held);
+                    let mut cycles = timing::PLAIN;
+                    at = block.next_at as usize;
+                    if std::mem::take(&mut self.jumped) {
+                        at = target as usize;
+                        cycles = match n {
+                            0 => u64::from(taken).saturating_sub(was_held).max(least.into()),
+                            _ => taken.into(),
+                        };
+                    }
                     if PROFILES
                         && cycles > timing::PLAIN
                         && let Some(profile) = &mut self.profile
@@ -99,7 +156,6 @@ impl Core {
                         profile.lost(block.last_pc, Lost::Branch, cycles - timing::PLAIN);
                     }
                     time += cycles;
-                    pc = self.next;
                     if time >= end {
                         break;
                     }
@@ -107,28 +163,56 @@ impl Core {
                 End::Open => {
                     held = 0;
                     self.last_rd = last_rd(&block.plain);
-                    pc = block.last_pc;
+                    at = program.position(block.last_pc);
                 }
             }
         }
+        self.stop_before(program, at, time, held)
+    }
+
+    /// The core waits for the access at the end of a block from cycle `time` on.
+    #[inline(always)]
+    fn wait_in_block<const PROFILES: bool>(&mut self, block: &Block, time: Cycle) {
+        (self.pc, self.next, self.line, self.next_at) = (block.last_pc, block.next_pc, block.last_line, block.next_at);
+        self.time = time;
+        if PROFILES && let Some(profile) = &mut self.profile {
+            profile.access_in_block(block.last_pc);
+        }
+    }
+
+    /// The instruction at position `at` needs checks, which begin in cycle `time`. Returns false.
+    #[cold]
+    #[inline(never)]
+    fn stop_before(&mut self, program: &Program, at: usize, time: Cycle, held: Cycle) -> bool {
+        self.waits_for = Plain::Not;
         if time > self.time {
             // There is time left for the caller, which then checks whether the line is present.
             self.line = NO_LINE;
-        } else {
-            self.held = held;
         }
-        (self.pc, self.time) = (pc, time);
+        (self.pc, self.time, self.held) = (program.address(at), time, held);
         false
     }
 
-    /// Executes consecutive instructions from `pc`. Returns the address after them.
+    /// Executes consecutive instructions from position `at`, up to cycle `end`. Returns false.
     #[cold]
     #[inline(never)]
-    fn run_some(&mut self, pc: u32, some: &[BlockStep]) -> u32 {
-        some.iter().for_each(|step| step.execute(self));
+    fn run_some<const PROFILES: bool>(
+        &mut self,
+        program: &Program,
+        mut at: usize,
+        some: &[BlockStep],
+        end: Cycle,
+    ) -> bool {
+        if PROFILES {
+            self.profile_some(program.address(at), some);
+        }
+        for step in some {
+            step.execute(self);
+            at += usize::from(step.inst.halves);
+        }
         self.instructions += some.len() as u64;
         self.last_rd = last_rd(some);
-        some.iter().fold(pc, |pc, step| pc.wrapping_add(step.inst.bytes().into()))
+        self.stop_before(program, at, end, 0)
     }
 
     /// Counts consecutive plain instructions from `pc`.

@@ -1,5 +1,6 @@
 //! Fetch behind a memory access that waits.
 
+use super::block::Plain;
 use super::core::{AccessKind, BEFORE_STRADDLING, Core, LAST_WORD};
 use super::lines::FetchLines;
 use super::profile::Lost;
@@ -42,6 +43,7 @@ impl Core {
                 if waits_before_last_word || self.line != pc >> 4 || self.ahead == line || lines.present(line << 4) {
                     return None;
                 }
+                self.waits_for = Plain::Not;
                 self.ahead = line;
                 return Some((line << 4, cycles));
             }
@@ -106,6 +108,7 @@ impl Core {
             true if needs_next() && !lines.present(next) => (next, 3),
             true => return None,
         };
+        self.waits_for = Plain::Not;
         (self.ahead, self.redirected) = (missing >> 4, true);
         Some((missing, looks_after))
     }
@@ -124,6 +127,7 @@ impl Core {
 
     /// The access of this cycle waits: records whether the next instruction is present.
     pub fn wait_for_access<L: FetchLines>(&mut self, program: &Program, lines: &L) {
+        self.waits_for = Plain::Not;
         self.enters_after = if program.reads_own_result(self.pc) { timing::OWN_RESULT } else { timing::PLAIN };
         self.behind = match self.is_fetched(program, lines, self.next) {
             true if self.ahead == BEFORE_STRADDLING => Behind::AtFetch,
@@ -135,6 +139,7 @@ impl Core {
     /// A line that this core requested has arrived, and the core does not wait for it. Behind an event load, no instruction
     /// enters decode before the event, even if its line is present (`riscv_controller.sv`, state ELW_EXE).
     pub fn line_came(&mut self) {
+        self.waits_for = Plain::Not;
         if self.behind == Behind::NotThere {
             let waits_for_event = matches!(self.access.kind, AccessKind::Load(Load::Elw));
             self.behind = if waits_for_event { Behind::InDecode } else { Behind::AtFetch };

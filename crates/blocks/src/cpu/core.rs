@@ -1,6 +1,8 @@
 //! A four-stage in-order core with the timing of RI5CY.
 
+use super::ahead::Runway;
 use super::behind::Behind;
+use super::block::Plain;
 use super::csr::{Csrs, Privilege, Profile};
 use super::divide::Leftover;
 use super::lines::FetchLines;
@@ -46,7 +48,7 @@ pub struct Access {
     pub value: u32,
     /// Type of the access.
     pub kind: AccessKind,
-    bytes: u8,
+    pub(super) bytes: u8,
     pub(super) rd: u8,
     /// Address register that post-increment also writes; [`SINK`] if none.
     pub(super) stepped: u8,
@@ -130,7 +132,13 @@ pub struct Core {
     pub(super) pc: u32,
     /// Address at which execution continues after the current instruction.
     pub(super) next: u32,
+    /// Current fetch line, as `pc / 16`.
+    pub(super) line: u32,
+    /// If it waits for a plain access: position of `next` in the program.
+    pub(super) next_at: u32,
     pub(super) jumped: bool,
+    /// See [`Core::waits_for`].
+    pub(super) waits_for: Plain,
     /// Register written by the last instruction. A jump that uses it waits. If other cycles have passed since, the value is
     /// [`SINK`].
     pub(super) last_rd: u8,
@@ -145,8 +153,6 @@ pub struct Core {
     /// decode yet.
     pub(super) enters_after: Cycle,
     pub(super) time: Cycle,
-    /// Current fetch line, as `pc / 16`.
-    pub(super) line: u32,
     /// The line requested in advance, as `pc / 16`, until it becomes the current one.
     pub(super) ahead: u32,
     /// True if the line in `ahead` was requested for the target of the jump in decode.
@@ -204,7 +210,10 @@ impl Core {
             regs: [0; 256],
             pc: boot,
             next: boot,
+            line: NO_LINE,
+            next_at: 0,
             jumped: false,
+            waits_for: Plain::Not,
             last_rd: SINK,
             load_rd: SINK,
             load_granted: 0,
@@ -212,7 +221,6 @@ impl Core {
             behind: Behind::InDecode,
             enters_after: timing::PLAIN,
             time: 0,
-            line: NO_LINE,
             ahead: NO_LINE,
             redirected: false,
             second_from: 0,
@@ -301,7 +309,7 @@ impl Core {
 
     /// Runs instructions that leave decode before `horizon`, up to the first that needs the owner of the core.
     pub fn run<L: FetchLines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
-        match self.run_ahead(program, lines.there(), horizon) {
+        match self.run_ahead(&Runway::new(program, lines.there(), horizon)) {
             true => Stop::Access,
             false => self.run_carefully(program, lines, horizon),
         }
@@ -380,6 +388,7 @@ impl Core {
     /// Makes the next instruction current after an access granted in cycle `granted`. Returns the cycles waited.
     #[inline(always)]
     fn pass_access(&mut self, granted: Cycle) -> Cycle {
+        self.waits_for = Plain::Not;
         let waited = granted - self.time;
         self.time = granted;
         self.held = waited - 1;
@@ -405,6 +414,7 @@ impl Core {
     /// Source: PsPIN RTL a49fec8, `riscv_load_store_unit.sv`, line 193; `riscv_pmp.sv`, lines 648 and 659;
     /// `riscv_controller.sv`, lines 398 to 412. Measured on it.
     pub fn fault_late(&mut self, at: Cycle) {
+        self.waits_for = Plain::Not;
         let cause = if self.only_loads() { cause::LOAD_FAULT } else { cause::STORE_FAULT };
         self.remains = Remains::Refusal { pc: self.pc, cause, at };
         self.csrs.privilege = Privilege::Machine;
@@ -453,6 +463,7 @@ impl Core {
 
     /// Enters the machine-mode trap handler.
     pub(super) fn trap(&mut self, cause: u32, value: u32) -> Stop {
+        self.waits_for = Plain::Not;
         if let Remains::Refusal { pc, .. } = std::mem::take(&mut self.remains) {
             (self.pc, self.csrs.privilege) = (pc, Privilege::User);
         }

@@ -12,6 +12,7 @@
 //! Source: PsPIN RTL a49fec8, `hw/deps/riscv`: `riscv_hwloop_controller.sv`, `riscv_hwloop_regs.sv`, `riscv_if_stage.sv`,
 //! `riscv_prefetch_L0_buffer.sv`. Derived, not measured.
 
+use super::block::Plain;
 use super::core::{Core, NO_LINE, Pending, Stop};
 use super::lines::FetchLines;
 use super::profile::Lost;
@@ -188,6 +189,7 @@ impl Default for FetchAfterLoop {
 impl Core {
     /// Updates the checks after a change of counters or loops.
     pub(super) fn choose_attention(&mut self) {
+        self.waits_for = Plain::Not;
         let has_loops = self.csrs.loops.are_active();
         self.attention = match self.watched {
             0 if has_loops => Attention::Loops,

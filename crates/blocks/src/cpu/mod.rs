@@ -19,6 +19,8 @@ mod timing;
 mod watch;
 mod window;
 
+pub use self::ahead::Runway;
+pub use self::block::Plain;
 pub use self::core::{Access, AccessKind, Core, Stop, TrapInfo};
 pub use csr::{Csrs, Privilege, Profile};
 pub use lines::{FetchLines, PresentLines};

@@ -447,10 +447,10 @@ mod tests {
         let jump = 0x00e0_006fu32.to_le_bytes(); // jal x0, +14: to the last half word of the line
         let mut program = Program::new(Isa::RV32IMAC, 0x100, &[&jump[..], &[0; 28]].concat());
         let taken = |program: &Program| program.block(0).map(|block| block.end);
-        assert_eq!(taken(&program), Some(End::Jump { taken: 2, least: 1 }));
+        assert_eq!(taken(&program), Some(End::Jump { taken: 2, least: 1, target: 7 }));
         program.write(0x10e, &0x0000_0013u32.to_le_bytes()); // nop
-        assert_eq!(taken(&program), Some(End::Jump { taken: 3, least: 1 }));
+        assert_eq!(taken(&program), Some(End::Jump { taken: 3, least: 1, target: 7 }));
         program.write(0x10e, &0x0001u16.to_le_bytes()); // c.nop
-        assert_eq!(taken(&program), Some(End::Jump { taken: 2, least: 1 }));
+        assert_eq!(taken(&program), Some(End::Jump { taken: 2, least: 1, target: 7 }));
     }
 }

@@ -1,6 +1,8 @@
 //! The instruction loop with all checks.
 
+use super::ahead::Runway;
 use super::behind::Behind;
+use super::block::Plain;
 use super::core::{BEFORE_STRADDLING, Core, LAST_WORD, NO_LINE, Pending, Remains, SECOND_HALF, Stop};
 use super::csr::Privilege;
 use super::hart::empties_pipeline;
@@ -25,6 +27,7 @@ impl Core {
         lines: &L,
         horizon: Cycle,
     ) -> Stop {
+        self.waits_for = Plain::Not;
         if let Remains::Refusal { pc, cause, at } = self.remains {
             return self.take_late_fault(pc, cause, at);
         }
@@ -90,7 +93,7 @@ impl Core {
             if let Some(stop) = stop {
                 return stop;
             }
-            if !has_loops(MODE) && self.run_ahead(program, lines.there(), horizon) {
+            if !has_loops(MODE) && self.run_ahead(&Runway::new(program, lines.there(), horizon)) {
                 return Stop::Access;
             }
         }

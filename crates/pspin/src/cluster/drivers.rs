@@ -137,7 +137,7 @@ impl Drivers {
             && was_running != is_running
         {
             hpu.task_changes(granted);
-            plan.next_deadline = cores.next_deadline();
+            plan.set_deadline(cores.next_deadline());
             let hpu = &mut cores[i];
             hpu.report_task();
             hpu.core.mark_profile();

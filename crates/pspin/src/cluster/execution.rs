@@ -22,7 +22,7 @@ impl Cluster {
     pub(super) fn advance(&mut self, i: usize, now: Cycle) {
         let Hpu { core, deadline, .. } = &mut self.cores[i];
         let horizon = self.plan.horizon(now).min(*deadline);
-        match self.fetch.run_ahead(core, horizon) {
+        match core.run_ahead(&self.fetch.runway(horizon)) {
             true => {
                 let at = core.time().max(now) + 1;
                 self.request(i, now, at);

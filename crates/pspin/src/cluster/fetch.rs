@@ -9,7 +9,7 @@ use super::tick_plan::TickPlan;
 use crate::map;
 use crate::params::PspinParams;
 use crate::pe::{CodeWrite, LineReply, LineRequest};
-use blocks::cpu::{Core, FetchLines, Program, Stop};
+use blocks::cpu::{FetchLines, Program, Runway, Stop};
 use kernel::trace::Counter;
 use kernel::{Cycle, Ports, Rx, Tx, members};
 use std::rc::Rc;
@@ -62,10 +62,10 @@ impl Fetch {
         self.refills.set_grants(grants);
     }
 
-    /// Runs a core up to its next access. Returns false if it stops before, because it needs a check.
+    /// What bounds cores that run ahead to this cycle.
     #[inline(always)]
-    pub fn run_ahead(&self, core: &mut Core, horizon: Cycle) -> bool {
-        core.run_ahead(&self.program, self.cache.there(), horizon)
+    pub fn runway(&self, horizon: Cycle) -> Runway<'_> {
+        Runway::new(&self.program, self.cache.there(), horizon)
     }
 
     /// Runs a core that has just run ahead as far as it could.

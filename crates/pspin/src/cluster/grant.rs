@@ -5,23 +5,41 @@
 
 use super::Cluster;
 use super::hpu::Wait;
-use super::l1::{OUTSIDE_PORT, OUTSIDE_PORTS};
+use super::l1::{L1, OUTSIDE_PORT, OUTSIDE_PORTS};
 use super::ready::Requests;
-use blocks::cpu::{Access, AccessKind};
+use blocks::cpu::{Access, AccessKind, Core, Plain};
 use isa::riscv::{Load, Width};
 use kernel::{Cycle, members};
 
+/// What is left to do for a port after its grant.
+enum Left {
+    /// The grant itself: only its bank has noted it.
+    Grant(u32),
+    /// The rest of its core's run.
+    Run(usize),
+}
+
 impl Cluster {
-    /// Lets every core that is due in this cycle continue.
-    #[inline(always)]
-    pub(super) fn run_cores(&mut self, now: Cycle) {
+    /// Lets the cores continue that are due in this cycle for something else than a bank of L1. Takes accesses from other
+    /// clusters too.
+    #[inline(never)]
+    pub(super) fn run_others(&mut self, now: Cycle) {
         let others = self.cores.ready.take_others(now);
-        if others != 0 {
-            self.grant_others(others, now);
-        }
+        self.grant_others(others, now);
         if !self.plan.is_cores_only(now) {
             self.admit_remote(now);
         }
+    }
+
+    /// Does the same as [`Cluster::grant_banks`], which is inlined only where nothing else happens in a cycle.
+    #[inline(never)]
+    pub(super) fn grant_banks_among_others(&mut self, now: Cycle) {
+        self.grant_banks(now);
+    }
+
+    /// Lets the cores continue that get their banks in this cycle.
+    #[inline(always)]
+    pub(super) fn grant_banks(&mut self, now: Cycle) {
         let Requests { ports, banks, contested } = self.cores.ready.take_requests(now);
         if ports == 0 {
             return;
@@ -35,7 +53,6 @@ impl Cluster {
     }
 
     /// These cores perform their due action, which is not a bank request.
-    #[inline(never)]
     fn grant_others(&mut self, cores: u32, now: Cycle) {
         for i in members(cores.into()).map(|core| core as usize) {
             match self.cores[i].wait {
@@ -61,11 +78,50 @@ impl Cluster {
     #[inline(always)]
     fn grant_all(&mut self, mut requests: u32, now: Cycle) {
         while requests != 0 {
-            let port = requests.trailing_zeros();
-            requests &= requests - 1;
-            self.l1.grant_alone(self.cores.banks[port as usize].into(), port);
-            self.grant(port, now);
+            match self.grant_swiftly(&mut requests, now) {
+                None => return,
+                Some(Left::Grant(port)) => self.grant(port, now),
+                Some(Left::Run(i)) => self.advance_carefully(i, now),
+            }
         }
+    }
+
+    /// Grants these ports their banks, removes them from the set, and lets the cores run to their next accesses. Stops at
+    /// the first port for which there is more to do, and returns what. Nearly always there is none.
+    #[inline(always)]
+    fn grant_swiftly(&mut self, requests: &mut u32, now: Cycle) -> Option<Left> {
+        let Cluster { cores, l1, fetch, plan, .. } = self;
+        let is_open = plan.is_open(now);
+        let runway = fetch.runway(plan.horizon(now));
+        while *requests != 0 {
+            let port = requests.trailing_zeros();
+            *requests &= *requests - 1;
+            let i = port as usize;
+            l1.grant_alone(cores.banks[i].into(), port);
+            let Some(hpu) = cores.hpus.get_mut(i) else { return Some(Left::Grant(port)) };
+            let core = &mut hpu.core;
+            let &Access { addr, value, .. } = core.access();
+            match core.waits_for() {
+                _ if !is_open => return Some(Left::Grant(port)),
+                Plain::LoadsWord if addr & 3 == 0 => core.load_plain(now, l1.load(addr)),
+                Plain::StoresWord if addr & 3 == 0 => *l1.word(addr) = value.to_le_bytes(),
+                Plain::Other if access_part_of_word(core, l1, now) => {}
+                _ => return Some(Left::Grant(port)),
+            }
+            if !core.pass_plain(&runway, now) {
+                return Some(Left::Run(i));
+            }
+            let at = hpu.core.time() + 1;
+            let addr = hpu.core.access().addr;
+            if hpu.accesses_l1(addr) {
+                let bank = l1.bank(addr) as u8;
+                cores.banks[i] = bank;
+                cores.ready.request(port, bank, now, at);
+            } else {
+                cores.ready.add(i, now, at);
+            }
+        }
+        None
     }
 
     /// Some of the requests are for the same bank, or for a `blocked` one. `special` contains both kinds of banks.
@@ -104,7 +160,7 @@ impl Cluster {
     }
 
     /// A narrow request gets its bank.
-    #[inline(always)]
+    #[inline(never)]
     fn grant(&mut self, port: u32, now: Cycle) {
         if port >= OUTSIDE_PORT {
             return self.remote.grant(port, self.cores.banks[port as usize].into(), &mut self.l1, now);
@@ -137,7 +193,7 @@ impl Cluster {
         }
         debug_assert!(hpu.first_part.is_none(), "an access within a word has one part");
         let horizon = self.plan.horizon(now).min(hpu.deadline);
-        if !self.fetch.run_ahead(core, horizon) {
+        if !core.run_ahead(&self.fetch.runway(horizon)) {
             return self.advance_carefully(i, now);
         }
         // The same as `request`, for a core that has requested memory before: `wait` is already set.
@@ -158,4 +214,17 @@ impl Cluster {
         let word = self.l1.access(addr, op, now);
         self.word_done(i, now, now, word);
     }
+}
+
+/// A plain load or store of a part of a word is granted. Returns false, without effect, for all other accesses.
+fn access_part_of_word(core: &mut Core, l1: &mut L1, now: Cycle) -> bool {
+    let &Access { addr, value, kind, .. } = core.access();
+    let (shift, bits) = (addr % 4 * 8, 8 * core.access().bytes());
+    match kind {
+        _ if shift + bits > 32 => return false,
+        AccessKind::Load(load) => core.load_plain(now, load.extend(l1.load(addr) >> shift)),
+        AccessKind::Store(_) => l1.store(addr, value << shift, (u32::MAX >> (32 - bits)) << shift),
+        AccessKind::Amo(_) => return false,
+    }
+    true
 }

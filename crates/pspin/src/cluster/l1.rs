@@ -30,6 +30,8 @@ pub struct L1 {
     /// Bytes in the order of their addresses, so that bursts are copies.
     words: Vec<[u8; 4]>,
     n_banks: u32,
+    /// The bits of a bank's number.
+    bank_mask: u32,
     arbiters: [RoundRobinTree; MOST_BANKS],
     /// Counts: narrow accesses of each bank, write-backs of each bank, and beats of each superbank.
     served: [u64; MOST_BANKS],
@@ -50,6 +52,7 @@ impl L1 {
         L1 {
             words: vec![[0; 4]; bytes as usize / 4],
             n_banks,
+            bank_mask: n_banks - 1,
             arbiters: [RoundRobinTree::default(); MOST_BANKS],
             served: [0; MOST_BANKS],
             write_backs: [0; MOST_BANKS],
@@ -129,7 +132,7 @@ impl L1 {
     /// The bank of a byte offset.
     #[inline]
     pub fn bank(&self, offset: u32) -> u32 {
-        offset / 4 & (self.n_banks - 1)
+        offset / 4 & self.bank_mask
     }
 
     /// Grants a bank to its only requester.
@@ -158,6 +161,13 @@ impl L1 {
         (0..self.n_banks as usize).map(busy).max().unwrap_or(0)
     }
 
+    /// The bytes of the word at a byte offset.
+    #[inline(always)]
+    pub fn word(&mut self, offset: u32) -> &mut [u8; 4] {
+        let index = offset as usize / 4 & (self.words.len() - 1);
+        &mut self.words[index]
+    }
+
     /// The word at a byte offset.
     #[inline]
     pub fn load(&self, offset: u32) -> u32 {
@@ -167,8 +177,7 @@ impl L1 {
     /// Replaces the bits of `mask` in the word at a byte offset.
     #[inline]
     pub fn store(&mut self, offset: u32, value: u32, mask: u32) {
-        let index = offset as usize / 4 & (self.words.len() - 1);
-        let word = &mut self.words[index];
+        let word = self.word(offset);
         *word = (u32::from_le_bytes(*word) & !mask | value & mask).to_le_bytes();
     }
 

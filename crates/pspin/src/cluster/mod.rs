@@ -244,7 +244,7 @@ impl Cluster {
         finished.is_some()
     }
 
-    /// The steps before the cores' turn: only beats, or all steps.
+    /// The steps up to the grants of banks: only beats and cores, or all steps.
     #[inline(never)]
     fn begin_cycle(&mut self, now: Cycle, has_mail: bool) {
         self.beats.catch_up(now, &mut self.l1, &mut self.plan);
@@ -257,6 +257,22 @@ impl Cluster {
             self.plan.do_all();
             self.prepare_cores(now);
         }
+        self.run_others(now);
+    }
+
+    #[inline(never)]
+    fn tick_fully(&mut self, now: Cycle, has_mail: bool) -> Activity {
+        if has_mail || !self.plan.is_cores_only(now) {
+            self.begin_cycle(now, has_mail);
+        } else if self.cores.ready.has_others(now) {
+            self.run_others(now);
+        }
+        self.grant_banks_among_others(now);
+        if self.plan.is_cores_only(now) {
+            // All other steps would have no effect.
+            return self.plan.sleep_cores(&self.cores.ready, now);
+        }
+        self.finish_cycle(now)
     }
 
     /// Returns when to tick next.
@@ -288,7 +304,7 @@ impl Cluster {
         self.scheduler.assign_task(now, &mut self.cores, &mut self.drivers, &self.trace);
         self.move_beats(now);
         self.scheduler.accept_task(now, &self.trace);
-        if self.plan.next_deadline <= now {
+        if self.plan.next_deadline() <= now {
             self.watch_deadlines(now);
         }
     }
@@ -307,18 +323,22 @@ impl Cluster {
 }
 
 impl Component for Cluster {
-    #[inline(always)]
     fn tick(&mut self, now: Cycle) -> Activity {
         let has_mail = self.scheduler.tasks.take_mail();
-        if has_mail || !self.plan.is_cores_only(now) {
-            self.begin_cycle(now, has_mail);
+        self.tick_fully(now, has_mail)
+    }
+
+    #[inline(always)]
+    fn tick_again(&mut self, now: Cycle) -> Activity {
+        if !self.plan.is_swift(now) || self.cores.ready.has_others(now) {
+            return self.tick_fully(now, false);
         }
-        self.run_cores(now);
+        self.grant_banks(now);
         if self.plan.is_cores_only(now) {
-            // All other steps would have no effect.
-            return self.plan.sleep_cores(&self.cores.ready, now);
+            self.plan.sleep_cores(&self.cores.ready, now)
+        } else {
+            self.finish_cycle(now)
         }
-        self.finish_cycle(now)
     }
 
     fn ports(&self, ports: &mut Ports) {

@@ -71,8 +71,14 @@ impl Ready {
         std::mem::take(&mut self.due[(now % AHEAD) as usize].requests)
     }
 
-    /// Takes the cores that do something else in this cycle out of the calendar.
+    /// Returns true if cores do something else in this cycle.
     #[inline(always)]
+    pub fn has_others(&self, now: Cycle) -> bool {
+        self.due[(now % AHEAD) as usize].others != 0
+    }
+
+    /// Takes the cores that do something else in this cycle out of the calendar.
+    #[inline]
     pub fn take_others(&mut self, now: Cycle) -> u32 {
         std::mem::take(&mut self.due[(now % AHEAD) as usize].others)
     }

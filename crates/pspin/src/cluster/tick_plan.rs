@@ -11,6 +11,12 @@ use kernel::{Activity, Cycle};
 /// Maximum number of cycles that a core may run ahead.
 const MOST_RUN_AHEAD: u64 = 24;
 
+/// Cycles of a sleep that cost more host time than ticks in them.
+const SHORT_SLEEP: Cycle = 4;
+
+/// With this run-ahead or a longer one, [`blocks::cpu::Runway::is_open`].
+const LEAST_OPEN: u64 = 8;
+
 /// The steps that a cluster skips, and the end of the skip. Skipping does not change any result.
 pub(super) struct TickPlan {
     /// Cycles by which a core may now run ahead of the others.
@@ -29,7 +35,11 @@ pub(super) struct TickPlan {
     /// The first cycle in which their work has an effect outside L1.
     pub next_wide_effect: Cycle,
     /// The next cycle in which a watchdog may run out.
-    pub next_deadline: Cycle,
+    next_deadline: Cycle,
+    /// Before this cycle, no core that runs ahead meets a watchdog, and cores run ahead far enough for plain accesses.
+    open_until: Cycle,
+    /// The smaller one of `cores_only_until` and `open_until`.
+    swift_until: Cycle,
 }
 
 impl TickPlan {
@@ -43,6 +53,8 @@ impl TickPlan {
             next_beat: Cycle::MAX,
             next_wide_effect: Cycle::MAX,
             next_deadline: Cycle::MAX,
+            open_until: 0,
+            swift_until: 0,
         }
     }
 
@@ -70,6 +82,37 @@ impl TickPlan {
     pub fn misses_changed(&mut self, is_missing: bool) {
         let may_lose_a_line = !self.lines_fit && is_missing;
         self.run_ahead = if may_lose_a_line { self.max_run_ahead.min(1) } else { self.max_run_ahead };
+        self.update();
+    }
+
+    /// The next watchdog may run out in cycle `deadline`.
+    pub fn set_deadline(&mut self, deadline: Cycle) {
+        self.next_deadline = deadline;
+        self.update();
+    }
+
+    /// The next cycle in which a watchdog may run out.
+    pub fn next_deadline(&self) -> Cycle {
+        self.next_deadline
+    }
+
+    /// Updates the cycles that depend on others.
+    fn update(&mut self) {
+        let is_far = self.run_ahead >= LEAST_OPEN;
+        self.open_until = if is_far { self.next_deadline.saturating_sub(self.run_ahead) } else { 0 };
+        self.swift_until = self.cores_only_until.min(self.open_until);
+    }
+
+    /// Returns true if cores may complete plain accesses in this cycle: they run ahead far enough, and meet no watchdog.
+    #[inline(always)]
+    pub fn is_open(&self, now: Cycle) -> bool {
+        now < self.open_until
+    }
+
+    /// Returns true if that holds, and all steps except those of the cores are skipped.
+    #[inline(always)]
+    pub fn is_swift(&self, now: Cycle) -> bool {
+        now < self.swift_until
     }
 
     /// The cycle to which a core may run now.
@@ -88,6 +131,7 @@ impl TickPlan {
     #[inline(always)]
     pub fn do_all(&mut self) {
         self.cores_only_until = 0;
+        self.swift_until = 0;
     }
 
     /// Returns true if no step before the cores' turn has work in this cycle, except the movement of beats.
@@ -99,6 +143,7 @@ impl TickPlan {
     /// due. Otherwise all steps are done.
     pub fn leave_out(&mut self, only_cores: bool) {
         self.cores_only_until = if only_cores { self.next_deadline.min(self.next_beat) } else { 0 };
+        self.update();
     }
 
     /// Sleeps until a core is due, a watchdog runs out or a moving beat may have an effect outside L1, but not beyond
@@ -112,11 +157,11 @@ impl TickPlan {
         }
     }
 
-    /// The same while only cores can act. If a core is due in two cycles, the cluster ticks in the next cycle without
-    /// effect, because that costs less host time than to sleep.
+    /// The same while only cores can act. For a short sleep, the cluster ticks without effect, because that costs less
+    /// host time.
     #[inline(always)]
     pub fn sleep_cores(&self, ready: &Ready, now: Cycle) -> Activity {
-        match ready.is_due(now + 1) || ready.is_due(now + 2) {
+        match (1..=SHORT_SLEEP).any(|cycles| ready.is_due(now + cycles)) {
             true => Activity::Busy,
             false => self.sleep(ready, now, Cycle::MAX),
         }

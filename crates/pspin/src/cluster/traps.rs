@@ -42,7 +42,7 @@ impl Traps {
         let at = cores[i].core.time();
         if trap.from == Privilege::User {
             cores[i].deadline = Cycle::MAX;
-            plan.next_deadline = cores.next_deadline();
+            plan.set_deadline(cores.next_deadline());
             if cores[i].guard.is_exact() {
                 // Hardware loops jump back in machine mode too: the handler would continue in place of the runtime.
                 cores[i].core.forget_loops();
