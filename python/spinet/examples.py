@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handlers and captures that come with spinet, wherever it is installed. They have the names that the guides use."""
+"""Handlers, captures and networks that come with spinet, wherever it is installed, with the names that guides use."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from spinet._core import UsageError
 __all__ = ["Example", "copy", "examples", "find"]
 
 _CAPTURES = "captures"
+_NETWORKS = "experiments/networks"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,17 +28,23 @@ class Example:
 
 
 def examples() -> list[Example]:
-    """All of them, handlers first."""
+    """All of them: handlers, captures, networks with their schedules."""
     handlers = toolchain.sdk_dir() / "examples"
     found = [
         Example(name=f"sdk/examples/{path.relative_to(handlers).as_posix()}", about=_about(path), path=path)
         for path in sorted(handlers.rglob("*.c"), key=lambda path: (path.parent != handlers, path.name))
     ]
-    captures = _captures_dir()
+    captures = _dir(_CAPTURES, "README.md")
     abouts = dict(re.findall(r"^\| `(\S+)` \| \d+ \| (.*) \|$", (captures / "README.md").read_text(), re.MULTILINE))
     found += [
         Example(name=f"captures/{path.name}", about=abouts[path.name], path=path)
         for path in sorted(captures.glob("*.pcap"))
+    ]
+    networks = _dir(_NETWORKS, "pair.toml")
+    found += [
+        Example(name=f"{_NETWORKS}/{path.name}", about=_about_network(path), path=path)
+        for path in sorted(networks.iterdir(), key=lambda path: (path.suffix != ".toml", path.name))
+        if path.suffix in (".toml", ".goal")
     ]
     return found
 
@@ -100,9 +107,20 @@ def _about(source: Path) -> str:
     return re.split(r"(?<=\.) ", words, maxsplit=1)[0]
 
 
-def _captures_dir() -> Path:
+def _about_network(path: Path) -> str:
+    """The first sentence of a network's file, or the size of a schedule."""
+    text = path.read_text()
+    if path.suffix == ".goal":
+        found = re.search(r"^num_ranks (\d+)$", text, re.MULTILINE)
+        return f"A schedule of {found[1] if found else 'some'} ranks."
+    lines = (line.removeprefix("#").strip() for line in text.splitlines() if line.startswith("#"))
+    return re.split(r"(?<=\.) ", " ".join(lines), maxsplit=1)[0]
+
+
+def _dir(name: str, file: str) -> Path:
+    """A folder of examples that has this file."""
     here = Path(__file__).resolve().parent
-    for folder in (here / _CAPTURES, here.parent.parent / _CAPTURES):
-        if (folder / "README.md").is_file():
+    for folder in (here / name, here.parent.parent / name):
+        if (folder / file).is_file():
             return folder.resolve()
-    raise UsageError(f"no captures beside {here} nor in {here.parent.parent}", hint="reinstall spinet")
+    raise UsageError(f"no {name} beside {here} nor in {here.parent.parent}", hint="reinstall spinet")

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import spinet
 from spinet import cli
+from spinet.cli import run_report
 
 NETWORKS = Path("experiments/networks")
 PAIR = NETWORKS / "pair.toml"
@@ -116,3 +117,10 @@ def test_hosts_behind_two_pspins_exchange_messages() -> None:
     # Each of four messages takes o to send and to receive, 1 KiB and headers on the line, the delay, and time in cards.
     plain = 4 * (200 + (1024 + 86) * 0.08 + 500 + 200)
     assert plain < run["finish_ns"] < plain + 4 * 2000 + 10_000
+
+
+def test_the_last_line_of_a_long_run_has_no_speed_without_a_clock() -> None:
+    summary = spinet.run(PAIR).summary
+    wall = {**summary["wall"], "seconds": 2.0}
+    assert wall["cycles_per_second"] is None
+    assert run_report.footer({**summary, "wall": wall}).endswith(", seed 1, computed in 2.00 s")

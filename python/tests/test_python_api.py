@@ -206,6 +206,7 @@ def test_build_errors_are_errors_of_spinet_with_the_compilers_words(tmp_path: Pa
 def test_examples_are_found_copied_and_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     known = {one.name: one for one in examples.examples()}
     assert {"sdk/examples/ping_pong.c", "sdk/examples/panic/nat.c", "captures/memcached.pcap"} <= known.keys()
+    assert {"experiments/networks/pair.toml", "experiments/networks/ping-pong.goal"} <= known.keys()
     assert all(one.about.endswith(".") or one.name.startswith("captures/") for one in known.values())
     assert spinet.cli.main(["examples"]) == 0
     assert capfd.readouterr().out.count("\n") == len(known)
@@ -222,6 +223,8 @@ def test_examples_are_found_copied_and_run(tmp_path: Path, capfd: pytest.Capture
     readme = "run sdk/examples/ping_pong.c --traffic captures/memcached.pcap --match udp -o result"
     done = subprocess.run([sys.executable, "-m", "spinet.cli", *readme.split()], cwd=tmp_path, capture_output=True)
     assert done.returncode == 0
+    for network in ("pair", "ping-pong"):
+        assert spinet.run(tmp_path / f"experiments/networks/{network}.toml").complete
 
 
 @pytest.mark.parametrize(

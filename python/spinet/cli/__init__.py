@@ -23,7 +23,7 @@ from spinet.cli import errors
 _COMMANDS = {
     "run": "Run handlers on a card and report what happened to each packet.",
     "new": "Begin a project: a program, its test, its experiment.",
-    "examples": "List handlers and captures to begin with, or copy them.",
+    "examples": "List handlers, captures and networks to begin with, or copy them.",
     "attach": "Make a card an interface of Linux, between real programs.",
     "debug": "Run handlers under gdb, with HPUs and firmware cores as threads.",
     "profile": "Show where the cycles of a run went.",

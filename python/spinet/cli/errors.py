@@ -22,9 +22,9 @@ READER_GONE = 141  # 128 + SIGPIPE
 class NoSuchCommand(click.ClickException):
     """A command that does not exist."""
 
-    def __init__(self, name: str, known: Sequence[str]) -> None:
-        super().__init__(f"there is no command {name}")
-        self.hint: str = _near(name, known) or "spinet --help lists the commands"
+    def __init__(self, name: str, known: Sequence[str], *, of: str = "spinet") -> None:
+        super().__init__(f"there is no command {name}" if of == "spinet" else f"{of} has no command {name}")
+        self.hint: str = _near(name, known) or f"{of} --help lists the commands"
 
 
 def report(error: BaseException) -> int:

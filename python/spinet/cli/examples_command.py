@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`spinet examples`: handlers and captures to begin with."""
+"""`spinet examples`: handlers, captures and networks to begin with."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ def _complete(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[
     return [one.name for one in examples.examples() if one.name.startswith(begun)]
 
 
-@click.command(short_help="List handlers and captures to begin with, or copy them.")
+@click.command(short_help="List handlers, captures and networks to begin with, or copy them.")
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_complete)
 @click.option(
     "--copy",
     "folder",
     metavar="DIR",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Copy the named examples, or all, into a folder, as DIR/sdk/examples/... and DIR/captures/...",
+    help="Copy the named examples, or all, into a folder: DIR/sdk/examples/..., DIR/captures/..., DIR/experiments/...",
 )
 @click.option("--path", "only_path", is_flag=True, help="Print only the paths.")
 @parameters.json_option
 def command(names: tuple[str, ...], folder: Path | None, only_path: bool, as_json: bool) -> int:
-    """List the handlers and captures that come with spinet, print their paths, or copy them.
+    """List the handlers, captures and networks that come with spinet, print their paths, or copy them.
 
     After `--copy .`, the commands of README.md and of the guides work in the current folder.
 

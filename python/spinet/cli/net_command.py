@@ -11,7 +11,7 @@ import click
 from spinet.cli import parameters
 
 
-@click.group(short_help="Check, count and draw networks; make networks for collectives.")
+@click.group(cls=parameters.Subcommands, short_help="Check, count and draw networks; make networks for collectives.")
 def command() -> None:
     """Check a network, count its parts, and draw it; make networks that do a collective operation.
 

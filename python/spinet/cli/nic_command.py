@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from spinet.wiring import Design, Kind
 
 
-@click.group(short_help="List and show cards.")
+@click.group(cls=parameters.Subcommands, short_help="List and show cards.")
 def command() -> None:
     """List the known cards, show one, or check your own.
 

@@ -14,6 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from spinet._options import ALL, OPTIONS, in_terms_of_options
+from spinet.cli import errors
 
 if TYPE_CHECKING:
     from spinet._core import Progress
@@ -146,6 +147,18 @@ def option(name: str, *, dest: str | None = None, **other: Any) -> Callable[[Any
 def is_experiment(name: str) -> bool:
     """Returns true if a program's name is that of an experiment file."""
     return name.endswith((".toml", ".json"))
+
+
+class Subcommands(click.Group):
+    """A command with commands of its own."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the named command; the error for an unknown name suggests a similar one."""
+        if args[0] not in self.commands and not args[0].startswith("-"):
+            raise errors.NoSuchCommand(args[0], list(self.commands), of=ctx.command_path)
+        return super().resolve_command(ctx, args)
 
 
 class NamingCommand(click.Command):

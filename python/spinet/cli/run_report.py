@@ -455,7 +455,8 @@ def footer(summary: Mapping[str, Any]) -> str:
     """Digest, seed and duration of the run."""
     wall = summary["wall"]
     took = f"computed in {duration(wall['seconds'] * 1e9)}"
-    if wall["seconds"] > 0.1:  # in a shorter run, start-up takes most of the time
+    # In a shorter run, start-up takes most of the time. A network has no clock of its own.
+    if wall["seconds"] > 0.1 and wall["cycles_per_second"] is not None:
         took += f", {_scaled(wall['cycles_per_second'], ('', 'k', 'M', 'G'))} cycles/s"
     return f"Digest {summary['digest'][:16]}, seed {summary['seed']}, {took}"
 
