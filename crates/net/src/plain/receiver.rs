@@ -37,6 +37,9 @@ pub(super) struct Incoming {
     unacknowledged: u32,
     /// All gaps below this sequence number were reported.
     reported: u64,
+    /// With [`Transport::Selective`], the missing packets with the numbers of their reports.
+    missing: BTreeMap<u64, u64>,
+    n_reports: u64,
     /// Time of the last congestion notification.
     pub notified: Option<Time>,
     /// The message whose packets arrive now.
@@ -59,6 +62,9 @@ impl Incoming {
             answers.extend(is_reliable.then_some(Answer::Acknowledge));
             return false;
         };
+        if let Some(report) = self.missing.remove(&psn) {
+            self.report_again(report, answers);
+        }
         if psn > self.expected {
             return self.early(psn, packet, params, answers);
         }
@@ -78,6 +84,16 @@ impl Incoming {
         true
     }
 
+    /// The repeat for a report has arrived. Packets that were reported before are still missing, so their reports or repeats were
+    /// lost: repeats leave and arrive in the order of reports.
+    fn report_again(&mut self, report: u64, answers: &mut Vec<Answer>) {
+        for (&psn, number) in self.missing.iter_mut().filter(|(_, number)| **number < report) {
+            *number = self.n_reports;
+            self.n_reports += 1;
+            answers.push(Answer::Missing(psn));
+        }
+    }
+
     /// A packet arrives before others that are missing.
     fn early(&mut self, psn: u64, packet: DataPacket, params: &PlainParams, answers: &mut Vec<Answer>) -> bool {
         match params.transport {
@@ -95,8 +111,11 @@ impl Incoming {
                     return false;
                 }
                 if params.transport == Transport::Selective {
-                    let gaps = self.reported.max(self.expected)..psn;
-                    answers.extend(gaps.filter(|psn| !self.early.contains_key(psn)).map(Answer::Missing));
+                    for gap in self.reported.max(self.expected)..psn {
+                        answers.push(Answer::Missing(gap));
+                        self.missing.insert(gap, self.n_reports);
+                        self.n_reports += 1;
+                    }
                     self.reported = self.reported.max(psn + 1);
                 }
                 self.early.insert(psn, packet);

@@ -41,8 +41,9 @@ pub(super) struct Outgoing {
     next: u64,
     /// All packets below this sequence number were acknowledged, or have left if there are no acknowledgments.
     done: u64,
-    /// Packets to repeat.
-    repeats: BTreeSet<u64>,
+    /// Packets to repeat, in the order of their reports, and the same as a set.
+    repeats: VecDeque<u64>,
+    repeating: BTreeSet<u64>,
     /// When packets are repeated if nothing is acknowledged.
     pub timer: Option<Time>,
     /// Rate limit, from the first congestion notification on.
@@ -84,8 +85,11 @@ impl Outgoing {
 
     /// Takes the next packet.
     pub fn take(&mut self, params: &PlainParams) -> Option<Part> {
-        let psn = match self.repeats.pop_first() {
-            Some(psn) => psn,
+        let psn = match self.repeats.pop_front() {
+            Some(psn) => {
+                self.repeating.remove(&psn);
+                psn
+            }
             None => {
                 self.next += 1;
                 self.next - 1
@@ -121,7 +125,10 @@ impl Outgoing {
         }
         self.done = below;
         self.next = self.next.max(below);
-        self.repeats = self.repeats.split_off(&below);
+        if self.repeating.first().is_some_and(|&psn| psn < below) {
+            self.repeats.retain(|&psn| psn >= below);
+            self.repeating = self.repeating.split_off(&below);
+        }
         let mut finished = Vec::new();
         while self.messages.front().is_some_and(|message| message.first + message.n_packets <= below) {
             finished.extend(self.messages.pop_front().map(|message| message.id));
@@ -137,7 +144,8 @@ impl Outgoing {
         match transport {
             Transport::Lossless | Transport::Credits => {}
             Transport::GoBackN => self.next = psn,
-            Transport::Selective => drop(self.repeats.insert(psn)),
+            Transport::Selective if self.repeating.insert(psn) => self.repeats.push_back(psn),
+            Transport::Selective => {}
         }
     }
 

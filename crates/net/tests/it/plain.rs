@@ -231,6 +231,26 @@ fn selective_repeats_fewer_packets_than_go_back_n() {
 }
 
 #[test]
+fn selective_repeats_lost_repeats_before_the_timeout() {
+    let params = PlainParams {
+        mtu: 1024,
+        transport: Transport::Selective,
+        window: 64,
+        timeout: Span::parse("1 ms").unwrap(),
+        ..PlainParams::default()
+    };
+    let messages = Messages::to(1, [Payload::Zeros(4_000_000)]);
+    let mut network = pair(&params, messages, Messages::receiver(), direction(RATE, 500, "loss=0.05"));
+    let lost = network.ledger().unwrap().dropped_for(DropReason::Lost).frames;
+    let repeated = outcome(&mut network, 0).2.repeated;
+    // One in 20 repeats is lost, too, and so is one in 20 reports. About 20 of them would cost a timeout. Those at the end of a
+    // window still do, because nothing follows that shows the loss.
+    let last = outcome(&mut network, 1).0[0].1.last;
+    assert!(last < Time::from_ns(8_000_000), "{} ns, {lost} lost, {repeated} repeated", last.ps() / 1000);
+    assert!(repeated <= lost, "{repeated} repeats for {lost} losses");
+}
+
+#[test]
 fn a_window_limits_the_rate_to_its_bytes_a_round_trip() {
     // Two packets leave in each round trip. The second acknowledgment comes one packet time after the first. Windows overlap in
     // steps of a round trip.
