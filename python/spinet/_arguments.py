@@ -95,17 +95,19 @@ _FORMS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(("pacing", "limit", "keep_time", "match", "message", "handler", "cc", "opt"), _TEXT),
     **dict.fromkeys(("count", "seed", "threads"), _WHOLE),
     **dict.fromkeys(("profile", "paths", "capture_drops", "check", "keep_packets", "debug"), _TRUTH),
-    **dict.fromkeys(("timeline", "waves", "folder", "cache", "out", "script"), _PATH),
-    **dict.fromkeys(("on_progress", "on_rows", "on_nic"), _FUNCTION),
+    **dict.fromkeys(("timeline", "waves", "folder", "base_dir", "path", "cache", "out", "script"), _PATH),
+    **dict.fromkeys(("on_progress", "on_rows", "on_nic", "hook"), _FUNCTION),
     **dict.fromkeys(("timeline_only", "keep_nodes", "keep_messages"), _TEXTS),
     "nic": ("the name of a card", lambda value: value != "" and (not isinstance(value, str) or _is_text(value))),
     "experiment": ("a path or a mapping", lambda value: _is_mapping(value) or _is_path(value)),
     "sources": ("a path, or a list of them", lambda value: _is_path(value) or _several(_is_path)(value)),
     "flags": ("a list of texts", _several(_is_text)),
     "faults": ("a text or a mapping", lambda value: _is_text(value) or _several(_is_text)(value) or _is_mapping(value)),
-    "policy": ("a text or a mapping", lambda value: _is_text(value) or _is_mapping(value)),
+    **dict.fromkeys(
+        ("policy", "topology", "switch"), ("a text or a mapping", lambda value: _is_text(value) or _is_mapping(value))
+    ),
     **dict.fromkeys(("load", "entry"), ("an address", lambda value: _is_whole(value) or _is_text(value))),
     "defines": ("a mapping from names of macros to texts or numbers", _is_macros),
-    "policies": ("a mapping", _is_mapping),
+    **dict.fromkeys(("policies", "values", "link"), ("a mapping", _is_mapping)),
 }
 _NEVER_NONE = ("sources", "opt", "flags", "debug", "keep_packets")

@@ -35,6 +35,8 @@ from spinet._core import UsageError
 
 __all__ = ["HostProgramError", "Message", "RunningHost", "Wait"]
 
+_HEADER_BYTES = 14  # of Ethernet
+
 Program = Callable[["RunningHost"], Generator[Any, Any, object] | None]
 
 
@@ -126,7 +128,7 @@ class RunningHost:
 
     def expose(self, addr: int, size: int, *, tag: int = 0) -> None:
         """Let peers read this memory with `get` and write it with `put`: messages with this tag are written there."""
-        region = (_core.address(addr), _core.whole("size", size, bits=64))
+        region = _region(addr, _core.whole("size", size, bits=64))
         self._actions.append(("append", next(self._count), None, _tag(tag), 0, True, region))
 
     def compute(self, time: str, *, cpu: int = 0) -> Wait:
@@ -145,17 +147,22 @@ class RunningHost:
 
     def write(self, addr: int, data: bytes) -> None:
         """Write host memory."""
-        self._actions.append(("write", _core.address(addr), bytes(data)))
+        content = _bytes("data", data)
+        self._actions.append(("write", _region(addr, len(content))[0], content))
 
     def read(self, addr: int, size: int) -> Wait:
         """Read host memory. Yield the result to get the bytes, without delay. Bytes that were never written are 0."""
+        start, size = _region(addr, _core.whole("size", size))
         key, wait = self._wait("read", "memory")
-        self._actions.append(("read", key, _core.address(addr), _core.whole("size", size)))
+        self._actions.append(("read", key, start, size))
         return wait
 
     def send_frame(self, frame: bytes) -> None:
         """Send a frame unchanged; `frame` has no FCS. The frame's addresses decide where it goes."""
-        self._actions.append(("send", bytes(frame)))
+        content = _bytes("frame", frame)
+        if len(content) < _HEADER_BYTES:
+            raise UsageError(f"frame has {len(content)} bytes, must have {_HEADER_BYTES} or more: an Ethernet header")
+        self._actions.append(("send", content))
 
     def _peer(self, node: str | int) -> int:
         if isinstance(node, str):
@@ -168,6 +175,22 @@ class RunningHost:
         key, wait = next(self._count), Wait(what)
         self._waits[kind, key] = wait
         return key, wait
+
+
+def _bytes(what: str, given: bytes) -> bytes:
+    """The bytes of a buffer. An integer has none: `bytes` would make zeros of it."""
+    try:
+        return bytes(memoryview(given))
+    except TypeError:
+        raise UsageError(f"{what} is {given!r}, must be bytes") from None
+
+
+def _region(addr: int, size: int) -> tuple[int, int]:
+    """Address and size of memory that exists."""
+    start = _core.address(addr)
+    if start + size > 1 << 64:
+        raise UsageError(f"{size} bytes at {start:#x} pass the end of memory, {(1 << 64) - 1:#x}")
+    return start, size
 
 
 def _tag(tag: int) -> int:
@@ -284,7 +307,7 @@ def load(text: str, base_dir: str, *, loaded: dict[Path, ModuleType]) -> Program
         try:
             # Python's cache of bytecode would miss a change to text of the same length within a second.
             exec(compile(path.read_bytes(), str(path), "exec"), vars(module))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             lines = "".join(traceback.format_exception_only(error)).rstrip()
             raise UsageError(f"host_program: {path} cannot be imported: {lines}") from error
         finally:

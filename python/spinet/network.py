@@ -93,6 +93,9 @@ class Network:
         base_dir: str | Path | None = None,
         **shape: Any,
     ) -> None:
+        _arguments.check(
+            {"values": values, "topology": topology, "link": link, "switch": switch, "nic": nic, "base_dir": base_dir}
+        )
         found = {
             "nic": nic, "seed": seed, "limit": limit, "stall_limit": stall_limit, "may_deadlock": may_deadlock,
             "link": link, "switch": switch, "links": links, "switches": switches,
@@ -125,12 +128,15 @@ class Network:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a file with a network."""
+        _arguments.check({"path": path})
         path = Path(path)
         return cls(Experiment.load(path), base_dir=path.absolute().parent)
 
     @classmethod
     def from_toml(cls, text: str, *, base_dir: str | Path | None = None) -> Self:
         """Read a network from TOML text."""
+        if not isinstance(text, str):
+            raise UsageError(f"the text is {text!r}, must be a text with TOML")
         _core.check_limits(text, _experiments.NO_FILE, "toml")
         try:
             values = tomllib.loads(text)
@@ -324,6 +330,7 @@ class Network:
             raise UsageError(f"there is no link {link!r}")
 
         def add(hook: Hook) -> Hook:
+            _arguments.check({"hook": hook})
             self._hooks.append((event, node, link, hook))
             return hook
 

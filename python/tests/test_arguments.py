@@ -97,6 +97,35 @@ def test_other_functions_name_their_keywords() -> None:
         spinet.compare(program=PING, traffic="udp:count=1", defines=wrong)
 
 
+@pytest.mark.parametrize(
+    ("keywords", "text"),
+    [
+        ({"topology": 3}, "topology is 3, must be a text or a mapping"),
+        ({"topology": "pair", "link": 3}, "link is 3, must be a mapping"),
+        ({"topology": "pair", "nic": ""}, "nic is '', must be the name of a card"),
+        ({"topology": "pair", "base_dir": 3}, "base_dir is 3, must be a path"),
+    ],
+)
+def test_a_network_names_its_keywords(keywords: dict[str, Any], text: str) -> None:
+    with pytest.raises(InputError) as refused:
+        spinet.Network(**keywords)
+    assert str(refused.value) == text
+
+
+def test_methods_of_networks_name_their_arguments() -> None:
+    from typing import cast
+
+    wrong = cast(Any, 3)
+    with pytest.raises(InputError, match=r"^values is 3, must be a mapping"):
+        spinet.Network(wrong)
+    with pytest.raises(InputError, match=r"^path is 3, must be a path"):
+        spinet.Network.load(wrong)
+    with pytest.raises(InputError, match=r"^the text is 3, must be a text with TOML"):
+        spinet.Network.from_toml(wrong)
+    with pytest.raises(InputError, match=r"^hook is 3, must be a function"):
+        spinet.Network(topology="pair").on("dropped", wrong)
+
+
 def test_paths_can_be_texts(tmp_path: Path) -> None:
     built = spinet.build(PING, cache=str(tmp_path / "cache"), out=str(tmp_path / "ping.elf"))
     assert built.elf == tmp_path / "ping.elf" and built.elf.is_file() and (tmp_path / "cache/builds").is_dir()

@@ -9,6 +9,7 @@ import re
 import struct
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -142,6 +143,14 @@ def test_types_that_cannot_be_are_refused() -> None:
         r"position 4: vec needs 3 numbers, has 2 \(found '1 2\)\[int\]'\)": lambda: dt.parse("vec(1 2)[int]"),
         "position 7: expected ctg, vec, hvec, hidx or one of byte": lambda: dt.parse("ctg(2)[long]"),
         r"position 11: expected the end \(found '\]'\)": lambda: dt.parse("ctg(2)[int]]"),
+        "types are nested deeper than 100": lambda: dt.parse("ctg(1)[" * 2000 + "int" + "]" * 2000),
+        "the type is 3, must be a text such as": lambda: dt.parse(3),  # type: ignore[arg-type]
+        r"sizes is \[\[\], 4\], must be a list of integers": lambda: dt.subarray(
+            [[], 4],
+            [1, 1],
+            [0, 0],
+            dt.INT,  # type: ignore[list-item]
+        ),
     }
     for said, make in refused.items():
         with pytest.raises(InputError, match=said):
@@ -424,6 +433,21 @@ def test_the_sizes_of_ddtbench_are_those_of_its_documentation() -> None:
         dt.ddtbench("LAMMPS_full", "3062")
     with pytest.raises(InputError, match="WRF_x of '3x3': must be one of 2x2, 4x4, 8x8"):
         dt.ddtbench("WRF_x", "3x3")
+
+
+def test_what_is_no_type_or_buffer_is_refused() -> None:
+    wrong: Any
+    for wrong in (None, 3, "vec(2 1 2)[float]"):
+        for use in (dt.receive, dt.send, dt.compile, lambda one: dt.pack(one, b"")):
+            with pytest.raises(InputError, match=r"^the type is .*, must be a datatype"):
+                use(wrong)
+    for wrong in (None, [1, 2], "abcd"):
+        with pytest.raises(InputError, match=r"^the buffer is (NoneType|list|str), must be an array or bytes"):
+            dt.pack(dt.INT, wrong)
+    with pytest.raises(InputError, match=r"^the buffer cannot be written"):
+        dt.unpack(dt.INT, b"abcd", b"....")
+    with pytest.raises(InputError, match=r"^seed is -1, must be"):
+        dt.receive(dt.INT, seed=-1)
 
 
 def test_types_that_cannot_be_received_are_refused() -> None:

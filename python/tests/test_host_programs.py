@@ -133,6 +133,33 @@ def test_an_exception_of_a_program_names_node_and_line() -> None:
         pair(7, None).run()
 
 
+@pytest.mark.parametrize(
+    ("act", "text"),
+    [
+        (lambda host: host.send_frame(b""), "frame has 0 bytes, must have 14 or more: an Ethernet header"),
+        (lambda host: host.send_frame(60), "frame is 60, must be bytes"),
+        (lambda host: host.write(0, 60), "data is 60, must be bytes"),
+        (lambda host: host.write((1 << 64) - 2, b"abc"), "3 bytes at 0xfffffffffffffffe pass the end of memory"),
+        (lambda host: host.read((1 << 64) - 2, 3), "3 bytes at 0xfffffffffffffffe pass the end of memory"),
+        (lambda host: host.expose((1 << 64) - 2, 3), "3 bytes at 0xfffffffffffffffe pass the end of memory"),
+    ],
+)
+def test_an_action_that_cannot_be_done_is_refused(act: Any, text: str) -> None:
+    def program(host: RunningHost) -> Steps:
+        act(host)
+        yield host.sleep("1 us")
+
+    with pytest.raises(HostProgramError) as refused:
+        pair(program, None).run()
+    assert text in str(refused.value)
+
+
+def test_a_file_that_ends_python_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "ends.py").write_text("import sys\nsys.exit(5)\n")
+    with pytest.raises(spinet.InputError, match=r"ends\.py cannot be imported: SystemExit: 5"):
+        pair(f"{tmp_path}/ends.py:f", None).run()
+
+
 PROGRAMS = """
 def ping(host):
     host.put("n1", 5000)

@@ -15,7 +15,7 @@ from spinet._core import UsageError
 from spinet.datatypes import interval as intervals
 from spinet.datatypes import loops
 from spinet.datatypes.loops import Loop
-from spinet.datatypes.types import Array, Datatype, whole
+from spinet.datatypes.types import Array, Datatype, typed, whole
 
 SPECIALISED = ("vector", "blockindexed", "indexed", "struct")
 GENERAL = ("hpu_local", "ro_cp", "rw_cp")
@@ -160,6 +160,7 @@ def compile(
     ('vector', 20480, 631, 10)
     """
     began = time.perf_counter()
+    typed(datatype, "the type")
     whole("count", count, least=1)
     if payload is None:
         payload = 1024 if send else 2048

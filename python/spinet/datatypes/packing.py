@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from spinet._core import UsageError
-from spinet.datatypes.types import Array, Datatype
+from spinet.datatypes.types import Array, Datatype, typed
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
@@ -58,6 +58,8 @@ def unpack(datatype: Datatype, message: Any, buffer: Any, count: int = 1, *, ori
     b'.b...f...j..'
     """
     data, memory = _bytes(message), _bytes(buffer)
+    if not memory.flags.writeable:
+        raise UsageError("the buffer cannot be written")
     places = _places(datatype, count, origin, len(memory))
     if len(data) != len(places):
         raise UsageError(f"the message has {len(data)} bytes, {count} of {datatype.name} have {len(places)}")
@@ -69,12 +71,15 @@ def _bytes(given: Any) -> Bytes:
         if not given.flags.c_contiguous:
             raise UsageError("the buffer has gaps between its elements, must be contiguous")
         return given.reshape(-1).view(np.uint8)
-    return np.frombuffer(given, np.uint8)
+    try:
+        return np.frombuffer(given, np.uint8)
+    except TypeError:
+        raise UsageError(f"the buffer is {type(given).__name__}, must be an array or bytes") from None
 
 
 def _places(datatype: Datatype, count: int, origin: int, room: int) -> Array:
     """The place of each byte of the message in the buffer."""
-    offsets, lengths = datatype.pieces(count)
+    offsets, lengths = typed(datatype, "the type").pieces(count)
     if len(offsets) == 0:
         return np.zeros(0, np.int64)
     low, high = int(offsets.min()) + origin, int((offsets + lengths).max()) + origin

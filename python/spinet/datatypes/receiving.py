@@ -16,7 +16,7 @@ from spinet import _frames, _programs, api, ndr
 from spinet._core import UsageError
 from spinet.datatypes.compiled import HEADERS, N_CLUSTERS, N_CORES, Compiled, _up, compile
 from spinet.datatypes.packing import Bytes, unpack
-from spinet.datatypes.types import Datatype, whole
+from spinet.datatypes.types import Datatype, typed, whole
 from spinet.result import Result
 
 PLACED = "by flow from udp.payload[0:1] in {1, 3} until udp.payload[0:1] in {2, 3}"
@@ -252,7 +252,7 @@ def receive(
         )
     if isinstance(messages, int):
         # The content has no zeros, so a byte that was not written always differs from the expected one.
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(whole("seed", seed, least=0, most=(1 << 64) - 1))
         content = tuple(rng.integers(1, 256, compiled.size, np.uint8).tobytes() for _ in range(n))
     else:
         content = tuple(bytes(message) for message in messages)
@@ -318,7 +318,7 @@ def check_receive(datatype: Datatype, count: int) -> None:
     UsageError
         If a byte is named twice; the text has its offset.
     """
-    offsets, lengths = datatype.pieces(count)
+    offsets, lengths = typed(datatype, "the type").pieces(count)
     order = np.argsort(offsets, kind="stable")
     ends = (offsets + lengths)[order]
     starts = offsets[order]

@@ -171,7 +171,9 @@ def send(
         )  # fmt: skip
     if n > compiled.slots:
         raise UsageError(f"messages is {n}, but the type was compiled for {compiled.slots} slots")
-    content = np.random.default_rng(seed).integers(1, 256, compiled.completions, np.uint8)
+    content = np.random.default_rng(whole("seed", seed, least=0, most=(1 << 64) - 1)).integers(
+        1, 256, compiled.completions, np.uint8
+    )
     rows = [orders(compiled, slot=slot, to_slot=slot) for slot in range(n)]
     frames = [frame for turn in zip(*rows, strict=True) for frame in turn]
     line = (

@@ -135,18 +135,18 @@ def contiguous(count: int, child: Datatype) -> Datatype:
     <contiguous(3, INT): 12 B in 12 B>
     """
     _count("count", count)
-    return _made(f"contiguous({count}, {_type(child).name})", [0], [count], (child,))
+    return _made(f"contiguous({count}, {typed(child).name})", [0], [count], (child,))
 
 
 def vector(count: int, blocklength: int, stride: int, child: Datatype) -> Datatype:
     """`count` blocks of `blocklength` elements, `stride` elements from one block to the next (MPI_Type_vector)."""
-    name = f"vector({count}, {blocklength}, {stride}, {_type(child).name})"
+    name = f"vector({count}, {blocklength}, {stride}, {typed(child).name})"
     return _strided(name, count, blocklength, _integer("stride", stride) * child.extent, child)
 
 
 def hvector(count: int, blocklength: int, stride: int, child: Datatype) -> Datatype:
     """As `vector`, with a stride in bytes (MPI_Type_create_hvector)."""
-    name = f"hvector({count}, {blocklength}, {stride}, {_type(child).name})"
+    name = f"hvector({count}, {blocklength}, {stride}, {typed(child).name})"
     return _strided(name, count, blocklength, _integer("stride", stride), child)
 
 
@@ -158,7 +158,7 @@ def indexed(lengths: Numbers, displacements: Numbers, child: Datatype) -> Dataty
     >>> indexed([1, 2], [3, 0], INT).pieces()
     (array([12,  0]), array([4, 8]))
     """
-    places = _numbers("displacements", displacements) * _type(child).extent
+    places = _numbers("displacements", displacements) * typed(child).extent
     return _made(f"indexed({len(places)} blocks, {child.name})", places, _lengths(lengths, len(places)), (child,))
 
 
@@ -166,19 +166,19 @@ def hindexed(lengths: Numbers, displacements: Numbers, child: Datatype) -> Datat
     """As `indexed`, with displacements in bytes (MPI_Type_create_hindexed)."""
     places = _numbers("displacements", displacements)
     return _made(
-        f"hindexed({len(places)} blocks, {_type(child).name})", places, _lengths(lengths, len(places)), (child,)
+        f"hindexed({len(places)} blocks, {typed(child).name})", places, _lengths(lengths, len(places)), (child,)
     )
 
 
 def indexed_block(blocklength: int, displacements: Numbers, child: Datatype) -> Datatype:
     """Blocks of one length at any displacements, both in elements (MPI_Type_create_indexed_block)."""
-    places = _numbers("displacements", displacements) * _type(child).extent
+    places = _numbers("displacements", displacements) * typed(child).extent
     return _blockindexed("indexed_block", blocklength, places, child)
 
 
 def hindexed_block(blocklength: int, displacements: Numbers, child: Datatype) -> Datatype:
     """As `indexed_block`, with displacements in bytes (MPI_Type_create_hindexed_block)."""
-    return _blockindexed("hindexed_block", blocklength, _numbers("displacements", displacements), _type(child))
+    return _blockindexed("hindexed_block", blocklength, _numbers("displacements", displacements), typed(child))
 
 
 def struct(lengths: Numbers, displacements: Numbers, children: Sequence[Datatype]) -> Datatype:
@@ -194,7 +194,7 @@ def struct(lengths: Numbers, displacements: Numbers, children: Sequence[Datatype
     places = _numbers("displacements", displacements)
     if len(children) != len(places):
         raise UsageError(f"children has {len(children)} types, displacements {len(places)} numbers; must be equal")
-    names = [_type(child).name for child in children]
+    names = [typed(child).name for child in children]
     name = f"struct({', '.join(names) if len(names) <= 4 else f'{len(names)} members'})"
     return _made(name, places, _lengths(lengths, len(places)), tuple(children) or (BYTE,), pads=True)
 
@@ -209,7 +209,7 @@ def resized(child: Datatype, lb: int, extent: int) -> Datatype:
     """
     lb, extent = _integer("lb", lb), _integer("extent", extent)
     return Datatype(
-        f"resized({_type(child).name}, {lb}, {extent})",
+        f"resized({typed(child).name}, {lb}, {extent})",
         child.size, lb, lb + extent, child.true_lb, child.true_ub, child.alignment,
         Blocks(displacements=np.zeros(1, np.int64), lengths=np.ones(1, np.int64), children=(child,)),
         (True, True),
@@ -239,7 +239,7 @@ def subarray(sizes: Numbers, subsizes: Numbers, starts: Numbers, child: Datatype
         raise UsageError(f"order is {order!r}, must be 'C' or 'F'")
     if order == "C":
         whole, box, first = whole[::-1], box[::-1], first[::-1]
-    made, step, at = _type(child), child.extent, 0
+    made, step, at = typed(child), child.extent, 0
     for axis, (n, m, start) in enumerate(zip(whole.tolist(), box.tolist(), first.tolist(), strict=True)):
         made = contiguous(m, made) if axis == 0 else hvector(m, 1, step, made)
         at += start * step
@@ -253,6 +253,7 @@ def subarray(sizes: Numbers, subsizes: Numbers, starts: Numbers, child: Datatype
 
 
 _TOKEN = re.compile(r"\s*(?:(?P<word>[a-z]+)|(?P<number>-?\d+)|(?P<mark>[][(),]))")
+_MOST_DEPTH = 100  # of types in a text
 _LEAVES = {"byte": BYTE, "char": CHAR, "int": INT, "float": FLOAT, "double": DOUBLE}
 
 
@@ -268,6 +269,8 @@ def parse(text: str) -> Datatype:
     >>> parse("vec(32 6 8)[ctg(18)[float]]")
     <vector(32, 6, 8, contiguous(18, FLOAT)): 13824 B in 18288 B>
     """
+    if not isinstance(text, str):
+        raise UsageError(f"the type is {text!r}, must be a text such as 'ctg(4)[int]'")
     found = _Text(text)
     made = found.type()
     if found.kind is not None:
@@ -312,8 +315,10 @@ class _Text:
             self.next()
         return found
 
-    def type(self) -> Datatype:
+    def type(self, depth: int = 1) -> Datatype:
         word = self.word
+        if depth > _MOST_DEPTH:
+            self.fail(f"types are nested deeper than {_MOST_DEPTH}")
         if self.kind != "word" or word not in (*_LEAVES, "ctg", "vec", "hvec", "hidx"):
             self.fail(f"expected ctg, vec, hvec, hidx or one of {', '.join(_LEAVES)}")
         self.next()
@@ -329,7 +334,7 @@ class _Text:
                 f"{word} needs {'pairs of numbers' if wanted is None else f'{wanted} numbers'}, has {len(numbers)}"
             )
         self.take("[")
-        child = self.type()
+        child = self.type(depth + 1)
         self.take("]")
         if word == "ctg":
             return contiguous(numbers[0], child)
@@ -437,10 +442,17 @@ def _merged(offsets: Array, lengths: Array) -> tuple[Array, Array]:
     return offsets[at], np.add.reduceat(lengths, at)
 
 
-def _type(given: object) -> Datatype:
+def typed(given: object, what: str = "the element type") -> Datatype:
+    """`given`, which must be a datatype.
+
+    Raises
+    ------
+    UsageError
+        If it is not; the text calls it `what`.
+    """
     if not isinstance(given, Datatype):
         raise UsageError(
-            f"the element type is {given!r}, must be a datatype",
+            f"{what} is {given!r}, must be a datatype",
             hint="use for example spinet.datatypes.INT, or `from_mpi4py` for a type of mpi4py",
         )
     return given
@@ -472,7 +484,10 @@ def _count(what: str, given: Any) -> int:
 
 
 def _numbers(what: str, given: Numbers) -> Array:
-    found = np.asarray(given)
+    try:
+        found = np.asarray(given)
+    except ValueError:  # lists of different lengths
+        raise UsageError(f"{what} is {given!r}, must be a list of integers") from None
     if found.ndim != 1 or (found.size and not np.issubdtype(found.dtype, np.integer)):
         raise UsageError(f"{what} must be a list of integers, has {found.dtype} in {found.ndim} dimensions")
     return found.astype(np.int64)
