@@ -108,6 +108,7 @@ _FORMS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     ),
     **dict.fromkeys(("load", "entry"), ("an address", lambda value: _is_whole(value) or _is_text(value))),
     "defines": ("a mapping from names of macros to texts or numbers", _is_macros),
-    **dict.fromkeys(("policies", "values", "link"), ("a mapping", _is_mapping)),
+    **dict.fromkeys(("values", "link"), ("a mapping", _is_mapping)),
+    "policies": ("a mapping with names", lambda value: _is_mapping(value) and all(map(_is_text, value))),
 }
 _NEVER_NONE = ("sources", "opt", "flags", "debug", "keep_packets")

@@ -72,6 +72,7 @@ __all__ = [
     "UsageError",
     "WaitingTenant",
     "address",
+    "buffer",
     "card_design",
     "card_design_of",
     "card_firmware",
@@ -87,6 +88,7 @@ __all__ = [
     "goal_columns",
     "goal_patterns",
     "guard_command",
+    "ipv4",
     "kind_of_experiment",
     "kind_of_nic",
     "kinds_of_cards",
@@ -129,10 +131,46 @@ def whole(what: str, number: int, *, bits: int = 32, least: int = 0) -> int:
     UsageError
         If the number is below `least` or too large; the message calls it `what`.
     """
-    number, most = operator.index(number), (1 << bits) - 1 + min(least, 0)
+    most = (1 << bits) - 1 + min(least, 0)
+    try:
+        number = operator.index(number)
+    except TypeError:
+        raise UsageError(f"{what} is {number!r}, must be {least} to {most}") from None
     if not least <= number <= most:
         raise UsageError(f"{what} is {number}, must be {least} to {most}")
     return number
+
+
+def buffer(what: str, given: object) -> bytes:
+    """The bytes of an object that has some. An integer has none: `bytes` would make zeros of it.
+
+    Raises
+    ------
+    UsageError
+        If it has none; the message calls it `what`.
+    """
+    try:
+        return bytes(memoryview(given))  # type: ignore[arg-type]  # any object with a buffer
+    except TypeError:
+        raise UsageError(f"{what} is {given!r}, must be bytes") from None
+
+
+def ipv4(given: str, *, what: str = "address") -> bytes:
+    """The four bytes of an IPv4 address.
+
+    Raises
+    ------
+    UsageError
+        If the text is none; the message calls it `what`.
+    """
+    import ipaddress  # most commands do not need it
+
+    try:
+        if isinstance(given, str):
+            return ipaddress.IPv4Address(given).packed
+    except ipaddress.AddressValueError:
+        pass
+    raise UsageError(f"{what} is {given!r}, must be an IPv4 address such as '10.0.0.1'")
 
 
 def address(given: int | str, *, what: str = "addr") -> int:

@@ -52,6 +52,8 @@ def capture(what: str, packets: Iterable[PacketLike | tuple[int, PacketLike]]) -
     from spinet import _programs  # imported here because it needs many other modules
 
     parts, now = [HEADER], 0
+    if not isinstance(packets, Iterable):
+        raise UsageError(f"{what} is {packets!r}, must be packets")
     for at, item in enumerate(packets):
         time, packet = item if isinstance(item, tuple) else (now, item)
         try:

@@ -147,7 +147,7 @@ class RunningHost:
 
     def write(self, addr: int, data: bytes) -> None:
         """Write host memory."""
-        content = _bytes("data", data)
+        content = _core.buffer("data", data)
         self._actions.append(("write", _region(addr, len(content))[0], content))
 
     def read(self, addr: int, size: int) -> Wait:
@@ -159,7 +159,7 @@ class RunningHost:
 
     def send_frame(self, frame: bytes) -> None:
         """Send a frame unchanged; `frame` has no FCS. The frame's addresses decide where it goes."""
-        content = _bytes("frame", frame)
+        content = _core.buffer("frame", frame)
         if len(content) < _HEADER_BYTES:
             raise UsageError(f"frame has {len(content)} bytes, must have {_HEADER_BYTES} or more: an Ethernet header")
         self._actions.append(("send", content))
@@ -175,14 +175,6 @@ class RunningHost:
         key, wait = next(self._count), Wait(what)
         self._waits[kind, key] = wait
         return key, wait
-
-
-def _bytes(what: str, given: bytes) -> bytes:
-    """The bytes of a buffer. An integer has none: `bytes` would make zeros of it."""
-    try:
-        return bytes(memoryview(given))
-    except TypeError:
-        raise UsageError(f"{what} is {given!r}, must be bytes") from None
 
 
 def _region(addr: int, size: int) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -358,3 +358,28 @@ def test_clients_refuse_what_no_request_can_say() -> None:
         some.frames(some.write("10.0.0.2", 0, b""))
     with pytest.raises(UsageError, match="has no data"):
         _ = some.write("10.0.0.2", 0, b"x").data
+
+
+def test_clients_name_arguments_that_cannot_be_right() -> None:
+    some = storage.Client("10.0.0.1")
+    node, data = "10.0.0.2", b"data"
+    refused: dict[str, Callable[[], object]] = {
+        "the address of a node is 'x', must be an IPv4 address": lambda: storage.Client("x"),
+        "the key has 5 bytes, must be 8": lambda: storage.Metadata(key=b"short"),
+        "the capability has 1 bytes, must be 32": lambda: storage.Client(node, capability=b"x").write(node, 0, data),
+        "address is -1, must be 0 to 4294967295": lambda: some.write(node, -1, data),
+        "address is 1.5, must be 0 to": lambda: some.write(node, 1.5, data),  # type: ignore[arg-type]
+        "data is 3, must be bytes": lambda: some.write(node, 0, 3),  # type: ignore[arg-type]
+        "n_bytes is 'x', must be 0 to": lambda: some.read(node, 0, "x"),  # type: ignore[arg-type]
+        "nodes is '10.0.0.2', must be a list of addresses": lambda: some.replicate(node, 0, data),
+        "a write has 0 bytes": lambda: some.encode([node], ["10.0.0.3"], 0, b""),
+        "block is -1, must be 0 to 255": lambda: some.update(node, "10.0.0.3", 0, data, block=-1),
+        "request is None, must be what a method": lambda: some.frames(None),  # type: ignore[arg-type]
+        "packet is None, must be bytes": lambda: some.receive(None),  # type: ignore[arg-type]
+        "begin is -1, must be 0 to": lambda: storage.Metadata().grant(node, begin=-1),
+        "rights has 'all', must be some of read, write": lambda: storage.Metadata().grant(node, rights=("all",)),
+        "card_bytes is 'x', must be": lambda: storage.node(card_bytes="x"),  # type: ignore[arg-type]
+    }
+    for text, call in refused.items():
+        with pytest.raises(UsageError, match=f"^{re.escape(text)}"):
+            call()

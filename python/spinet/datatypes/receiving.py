@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from spinet import _frames, _programs, api, ndr
+from spinet import _core, _frames, _programs, api, ndr
 from spinet._core import UsageError
 from spinet.datatypes.compiled import HEADERS, N_CLUSTERS, N_CORES, Compiled, _up, compile
 from spinet.datatypes.packing import Bytes, unpack
@@ -154,7 +153,7 @@ def packets(
             f"there are {len(messages)} messages from slot {first_slot} on, the type was compiled for "
             f"{compiled.slots} slots"
         )
-    addresses = {name: ipaddress.IPv4Address(ip).packed for name, ip in (("source", sender), ("target", receiver))}
+    addresses = {name: _core.ipv4(ip, what=name) for name, ip in (("source", sender), ("target", receiver))}
     rng = np.random.default_rng(seed)
     rows = []
     for slot, message in enumerate(messages):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from spinet import _frames, _programs, api, ndr
+from spinet import _core, _frames, _programs, api, ndr
 from spinet._core import UsageError
 from spinet.datatypes.compiled import HEADERS, LINE_BYTES, Compiled, _up, compile
 from spinet.datatypes.packing import Bytes, pack
@@ -87,7 +86,7 @@ def orders(
     [60, 60, 60, 60]
     """
     whole("slot", slot, least=0, most=compiled.slots - 1)
-    own, peer = ipaddress.IPv4Address(sender).packed, ipaddress.IPv4Address(receiver).packed
+    own, peer = _core.ipv4(sender, what="sender"), _core.ipv4(receiver, what="receiver")
     made = []
     for at in range(0, compiled.size, compiled.payload):
         data = _ORDER.pack(place(at, compiled.payload, compiled.size), at, slot, peer, to_slot)
@@ -199,7 +198,7 @@ def send(
 def _messages(compiled: Compiled, frames: Sequence[bytes], n: int) -> tuple[bytes, ...]:
     """The messages that packets carry. Their headers are compared with those that a host would have made."""
     made = [bytearray(compiled.size) for _ in range(n)]
-    own, peer = ipaddress.IPv4Address(SENDER).packed, ipaddress.IPv4Address(RECEIVER).packed
+    own, peer = _core.ipv4(SENDER), _core.ipv4(RECEIVER)
     for frame in frames:
         _, at, slot = HEADER.unpack_from(frame, _DATA_AT)
         part = frame[HEADERS : HEADERS + min(compiled.payload, compiled.size - at)]

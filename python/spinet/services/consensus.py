@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spinet import _c_numbers, _frames, _programs
+from spinet import _c_numbers, _core, _frames, _programs
 from spinet._core import UsageError
 from spinet.host_program import RunningHost
 from spinet.network import Network
@@ -76,7 +76,7 @@ class Entry:
 
     def pack(self, mark: int = 0) -> bytes:
         """The entry's 64 bytes."""
-        client = ipaddress.IPv4Address(self.client).packed
+        client = _core.ipv4(self.client, what="client")
         return _ENTRY.pack(client, self.number, len(self.value), mark, self.value)
 
     @staticmethod
@@ -110,7 +110,7 @@ class Message:
         head = _MESSAGE.pack(
             _KIND_NUMBERS[self.kind], self.sender, self.status, self.ballot, self.slot, self.accepted, self.end
         )
-        ips = {"source": ipaddress.IPv4Address(source).packed, "target": ipaddress.IPv4Address(target).packed}
+        ips = {"source": _core.ipv4(source, what="source"), "target": _core.ipv4(target, what="target")}
         return _frames.udp(bytes(2) + head + self.entry.pack(), **ips, ports=(NUMBERS["PORT"], NUMBERS["PORT"]))
 
     @staticmethod
@@ -157,7 +157,7 @@ def configuration(rank: int, replicas: Sequence[str]) -> bytes:
         raise UsageError(f"{len(replicas)} replicas, must be 3 to {MAX_REPLICAS}")
     if not 0 <= rank < len(replicas):
         raise UsageError(f"rank is {rank}, must be 0 to {len(replicas) - 1}")
-    peers = b"".join(ipaddress.IPv4Address(ip).packed for ip in replicas)
+    peers = b"".join(_core.ipv4(ip, what="a replica") for ip in replicas)
     return (struct.pack("<II", rank, len(replicas)) + peers).ljust(NUMBERS["CONFIGURATION_BYTES"], b"\0")
 
 

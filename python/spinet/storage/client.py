@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from spinet import _core
 from spinet._core import UsageError
 from spinet.storage import gf256, wire
 from spinet.storage.metadata import Metadata
@@ -85,6 +86,7 @@ class Client:
     """
 
     def __init__(self, ip: str, metadata: Metadata | None = None, *, capability: bytes | None = None) -> None:
+        wire.address(ip)  # refuses what is none
         self.ip = ip
         self.capability = (Metadata() if metadata is None else metadata).grant(ip) if capability is None else capability
         self._requests: dict[int, Request] = {}
@@ -99,6 +101,7 @@ class Client:
 
     def write(self, node: str, address: int, data: bytes) -> Request:
         """Write to one node."""
+        wire.check_data(data)
         ask = wire.Ask(address=address, n_bytes=len(data), capability=self.capability)
         return self._request([node], [(node, ask, data, 0)])
 
@@ -110,6 +113,8 @@ class Client:
         strategy
             ``chain``, or ``tree``, in which each node forwards to two others.
         """
+        nodes = _nodes("nodes", nodes)
+        wire.check_data(data)
         if not 1 <= len(nodes) <= wire.MAX_NODES:
             raise UsageError(f"{len(nodes)} replicas, must be 1 to {wire.MAX_NODES}")
         if strategy not in ("chain", "tree"):
@@ -129,6 +134,9 @@ class Client:
 
         The last block is padded with zeros.
         """
+        data_nodes, parity_nodes = _nodes("data_nodes", data_nodes), _nodes("parity_nodes", parity_nodes)
+        if not _core.buffer("data", data):
+            raise UsageError("a write has 0 bytes, must have some")
         k, m = len(data_nodes), len(parity_nodes)
         if not 1 <= m <= wire.MAX_PARITY:
             raise UsageError(f"{m} parity nodes, must be 1 to {wire.MAX_PARITY}")
@@ -151,19 +159,20 @@ class Client:
 
     def update(self, node: str, parity_node: str, address: int, data: bytes, *, block: int) -> Request:
         """Write a block of a RAID-5 stripe; its node sends the difference to the parity node."""
+        wire.check_data(data)
         ask = wire.Ask(
             address=address,
             n_bytes=len(data),
             capability=self.capability,
             policy="raid",
-            rank=block,
+            rank=_core.whole("block", block, bits=8),
             nodes=(parity_node,),
         )
         return self._request([node, parity_node], [(node, ask, data, block)])
 
     def read(self, node: str, address: int, n_bytes: int) -> Request:
         """Read from one node."""
-        if not 0 < n_bytes <= wire.MAX_BYTES:
+        if not 0 < _core.whole("n_bytes", n_bytes) <= wire.MAX_BYTES:
             raise UsageError(f"a read of {n_bytes} bytes, must be 1 to {wire.MAX_BYTES}")
         ask = wire.Ask(address=address, n_bytes=n_bytes, capability=self.capability)
         return self._request([node], [(node, ask, b"", 0)], kind="READ")
@@ -173,6 +182,7 @@ class Client:
 
         The messages of a stripe take turns, packet by packet.
         """
+        _check(request)
         streams = []
         for node, ask, data, stream in request.messages:
             header = wire.Header(
@@ -192,6 +202,7 @@ class Client:
         UsageError
             If the request is an update of RAID-5: the second attempt would find the new data, and send no difference.
         """
+        _check(request)
         if any(ask.policy == "raid" for _, ask, _, _ in request.messages):
             raise UsageError(
                 f"update {request.number} cannot be repeated, because its node may have written the data",
@@ -204,7 +215,7 @@ class Client:
 
     def receive(self, packet: bytes) -> Request | None:
         """Take a packet for this client; returns its request, or None if it belongs to none."""
-        found = wire.reply(packet)
+        found = wire.reply(_core.buffer("packet", packet))
         request = None if found is None else self._requests.get(found.header.request)
         if found is None or request is None or found.header.client != self.ip:
             return None
@@ -216,6 +227,20 @@ class Client:
         elif found.header.attempt == request.attempt:
             request._parts[found.header.offset] = found.data
         return request
+
+
+def _check(request: object) -> None:
+    if not isinstance(request, Request):
+        raise UsageError(f"request is {request!r}, must be what a method of the client returned")
+
+
+def _nodes(what: str, given: Sequence[str]) -> Sequence[str]:
+    """Addresses of nodes."""
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise UsageError(f"{what} is {given!r}, must be a list of addresses")
+    for node in given:
+        wire.address(node)
+    return given
 
 
 def blocks(data: bytes, k: int) -> list[bytes]:

@@ -6,12 +6,15 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
+from spinet import _core
+from spinet._core import UsageError
 from spinet.storage import wire
 
 RIGHTS = {"read": wire.constant("MAY_READ"), "write": wire.constant("MAY_WRITE")}
 NEVER = 0xFFFF_FFFF
 
 _MASK = 0xFFFF_FFFF
+_KEY_BYTES = 8
 
 
 def _rotate(value: int, bits: int) -> int:
@@ -72,6 +75,10 @@ class Metadata:
 
     key: bytes = b"spinet-8"
 
+    def __post_init__(self) -> None:
+        if len(_core.buffer("key", self.key)) != _KEY_BYTES:
+            raise UsageError(f"the key has {len(self.key)} bytes, must be {_KEY_BYTES}")
+
     def grant(
         self,
         client: str,
@@ -89,6 +96,11 @@ class Metadata:
         expires
             Time of expiry in ticks of 2^20 cycles since the nodes' reset, about 1 ms each at 1 GHz.
         """
+        unknown = [right for right in rights if right not in RIGHTS]
+        if unknown:
+            raise UsageError(f"rights has {unknown[0]!r}, must be some of {', '.join(RIGHTS)}")
+        for name, value in (("begin", begin), ("n_bytes", n_bytes), ("expires", expires), ("object", object)):
+            _core.whole(name, value)
         mask = sum(RIGHTS[right] for right in rights)
         signed = wire.address(client) + struct.pack("<IIIII", object, begin, n_bytes, mask, expires)
         return signed + tag(self.key, signed)

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterable
 from typing import Any
 
-from spinet import _packets, _programs
+from spinet import _core, _packets, _programs
 from spinet._core import UsageError
 from spinet.storage import gf256, wire
 from spinet.storage.metadata import Metadata
@@ -39,12 +39,10 @@ def memory(metadata: Metadata, *, buffers: int = wire.constant("BUFFERS")) -> by
     Raises
     ------
     UsageError
-        If `buffers` is out of range, or the key does not have 8 bytes.
+        If `buffers` is out of range.
     """
     if not 1 <= buffers <= wire.constant("BUFFERS"):
         raise UsageError(f"{buffers} accumulators, must be 1 to {wire.constant('BUFFERS')}")
-    if len(metadata.key) != 8:
-        raise UsageError(f"the key has {len(metadata.key)} bytes, must be 8")
     content = bytearray(wire.constant("NODE_BYTES"))
     struct.pack_into("<8s", content, wire.constant("KEY_AT"), metadata.key)
     struct.pack_into("<iII", content, wire.constant("FREE_AT"), buffers, 0, buffers)  # free, taken, returned
@@ -78,7 +76,7 @@ def node(
     >>> sorted(node())
     ['context', 'program']
     """
-    if not 0 <= card_bytes <= MAX_CARD_BYTES:
+    if not 0 <= _core.whole("card_bytes", card_bytes, bits=64) <= MAX_CARD_BYTES:
         raise UsageError(f"card_bytes is {card_bytes}, must be 0 to {MAX_CARD_BYTES}")
     content = memory(Metadata() if metadata is None else metadata, buffers=buffers)
     context = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from spinet import _c_numbers, _frames
+from spinet import _c_numbers, _core, _frames
 from spinet._core import UsageError
 
 SOURCES = Path(__file__).resolve().parents[1] / "sdk" / "storage"
@@ -56,6 +56,7 @@ STATUS = {
 
 _PACKET = struct.Struct("<BBHIIHHI")
 _REQUEST = struct.Struct(f"<II32sBBBB{MAX_PARITY}s{4 * MAX_NODES}s")
+CAPABILITY_BYTES = 32
 _HEADERS = 42  # Ethernet, IPv4, UDP
 _UNUSED = bytes(constant("PACKET_AT") - _HEADERS)
 assert constant("PACKET_AT") + _PACKET.size == constant("REQUEST_AT") == constant("DATA_AT")
@@ -64,7 +65,7 @@ assert constant("REQUEST_AT") + _REQUEST.size == constant("ONLY_DATA_AT")
 
 def address(ip: str) -> bytes:
     """An IPv4 address as it is in packets."""
-    return ipaddress.IPv4Address(ip).packed
+    return _core.ipv4(ip, what="the address of a node")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,6 +132,14 @@ class Ask:
     coefficients: bytes = b""
     nodes: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        _core.whole("address", self.address)
+        _core.whole("n_bytes", self.n_bytes)
+        for name in ("k", "m", "rank"):
+            _core.whole(name, getattr(self, name), bits=8)
+        if len(_core.buffer("capability", self.capability)) != CAPABILITY_BYTES:
+            raise UsageError(f"the capability has {len(self.capability)} bytes, must be {CAPABILITY_BYTES}")
+
     def pack(self) -> bytes:
         """The description's 80 bytes."""
         return _REQUEST.pack(
@@ -157,6 +166,19 @@ def frame(*, source: str, target: str, header: Header, rest: bytes, port: int = 
     return _frames.udp(payload, source=address(source), target=address(target), ports=(CLIENT_PORT, port))
 
 
+def check_data(data: bytes) -> None:
+    """Refuse data that no message can have.
+
+    Raises
+    ------
+    UsageError
+        If they are not bytes, are empty, or are more than a message holds.
+    """
+    n = len(_core.buffer("data", data))
+    if not 0 < n <= MAX_BYTES:
+        raise UsageError(f"a write has {n} bytes, must be 1 to {MAX_BYTES}")
+
+
 def message(*, source: str, target: str, header: Header, ask: Ask, data: bytes) -> list[bytes]:
     """The frames of a write, in order.
 
@@ -165,8 +187,7 @@ def message(*, source: str, target: str, header: Header, ask: Ask, data: bytes) 
     UsageError
         If the data are empty or more than a message holds.
     """
-    if not 0 < len(data) <= MAX_BYTES:
-        raise UsageError(f"a write has {len(data)} bytes, must be 1 to {MAX_BYTES}")
+    check_data(data)
     frames = []
     if len(data) > UNIT:
         frames.append(frame(source=source, target=target, header=replace(header, place=FIRST), rest=ask.pack()))
