@@ -39,6 +39,8 @@ pub enum ElfError {
     Overlap { file: String, place: String, other: String, at: u32 },
     #[error("{file}: nothing in it is loaded, must have code")]
     Empty { file: String },
+    #[error("{file}: ELF header: the entry is {entry:#010x}, must be within {}", ranges(.parts))]
+    Entry { file: String, entry: u32, parts: Vec<(u32, u64)> },
 }
 
 /// The machine that a program runs on.
@@ -160,6 +162,16 @@ impl Elf {
         Ok(Elf { entry, segments, sections, symbols, file, data })
     }
 
+    /// The program, if its entry is in memory that it loads. On cards with a reset address, the entry has no meaning.
+    pub fn with_entry(self) -> Result<Self, ElfError> {
+        let has_entry = |part: &LoadedBytes| part.addr <= self.entry && u64::from(self.entry) < part.end();
+        if self.segments.iter().any(has_entry) {
+            return Ok(self);
+        }
+        let parts = self.segments.iter().map(|part| (part.addr, part.end() - 1)).collect();
+        Err(ElfError::Entry { file: self.file, entry: self.entry, parts })
+    }
+
     /// The symbol of this name.
     pub fn symbol(&self, name: &str) -> Option<&Symbol> {
         self.symbols.iter().find(|symbol| symbol.name == name)
@@ -186,6 +198,14 @@ impl Elf {
         // If an address has several names, prefer one with a size.
         code.max_by_key(|symbol| (symbol.addr, symbol.size))
     }
+}
+
+/// The first and last addresses of loaded parts as text; of many parts, those of the first ones.
+fn ranges(parts: &[(u32, u64)]) -> String {
+    const MOST: usize = 4;
+    let shown = parts.iter().take(MOST).map(|(first, last)| format!("{first:#010x} to {last:#010x}"));
+    let rest = if parts.len() > MOST { " or a later segment" } else { "" };
+    shown.collect::<Vec<_>>().join(" or ") + rest
 }
 
 /// Parts must not share a byte.

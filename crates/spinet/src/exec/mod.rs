@@ -117,6 +117,7 @@ pub struct Machine {
 impl Machine {
     /// A machine with the program `elf` in its memory and a core for `isa`.
     pub fn new(elf: Elf, isa: Isa, host: Host) -> Result<Self, ExecError> {
+        let elf = elf.with_entry()?;
         let mut core = Core::new(Profile::Standard, 0, elf.entry);
         let memory = Memory::new(&elf, isa)?;
         if host == Host::LinuxUser {

@@ -258,17 +258,26 @@ fn tohost_prints_characters() {
 
 #[test]
 fn what_cannot_be_run_is_refused() {
-    let of = |parts: &[support::Text], symbols: &[(&str, u32)]| {
-        let elf = Elf::parse("x.elf".into(), support::elf(CODE, parts, symbols)).unwrap();
+    let entered = |entry: u32, parts: &[support::Text], symbols: &[(&str, u32)]| {
+        let elf = Elf::parse("x.elf".into(), support::elf(entry, parts, symbols)).unwrap();
         match Machine::new(elf, Isa::RV32IMAC, Host::Bare) {
             Err(error) => error.to_string(),
             Ok(machine) => machine.signature().unwrap_err().to_string(),
         }
     };
+    let of = |parts: &[support::Text], symbols: &[(&str, u32)]| entered(CODE, parts, symbols);
     expect!["x.elf: there is no symbol `begin_signature`, which is where the signature begins"]
         .assert_eq(&of(&[(CODE, &[0])], &[]));
     expect!["x.elf: the signature is at 0x00000008 to 0x00000004, must be a region of the program's memory"]
         .assert_eq(&of(&[(CODE, &[0])], &[("begin_signature", 8), ("end_signature", 4)]));
+    expect!["x.elf: ELF header: the entry is 0xdeadbeec, must be within 0x80000000 to 0x80000007"].assert_eq(&entered(
+        0xdead_beec,
+        &[(CODE, &[0, 0])],
+        &[],
+    ));
+    let parts: Vec<support::Text> = (0..6).map(|i| (CODE + 16 * i, &[0u32][..])).collect();
+    expect!["x.elf: ELF header: the entry is 0x80000004, must be within 0x80000000 to 0x80000003 or 0x80000010 to 0x80000013 or 0x80000020 to 0x80000023 or 0x80000030 to 0x80000033 or a later segment"]
+        .assert_eq(&entered(CODE + 4, &parts, &[]));
     let far: Vec<support::Text> = (0..64).map(|i| (CODE + (i << 22), &[0u32][..])).collect();
     expect!["x.elf: its segments take 67371008 bytes of memory, must be at most 67108864"].assert_eq(&of(&far, &[]));
 }
