@@ -151,6 +151,8 @@ pub enum NetworkProblem {
     Name { found: String },
     #[error("`{found}` is not a valid name; allowed are a letter, then letters, digits, `-`, `_` and `.`")]
     BadName { found: String },
+    #[error("the name has {found} characters, must have at most {most}; results have a folder of that name")]
+    LongName { found: usize, most: usize },
     #[error("there is no node `{found}`{}", diagnostics::near::did_you_mean(near.as_ref()))]
     NoNode { found: String, near: Option<String> },
     #[error("count is {found}, must be 1 to {most}")]

@@ -378,6 +378,9 @@ fn of_node(wanted: &Wanted, node: &NodeSetup, number: usize, has_program: bool) 
     }
 }
 
+/// Most characters of a node's name. File systems take 255 in the name of a folder, and `count` adds a number.
+const MOST_NAME: usize = 200;
+
 /// Returns true if the records of a node are kept.
 pub(super) fn keeps(wanted: &Wanted, name: &str) -> bool {
     wanted.keep_nodes.as_ref().is_none_or(|patterns| patterns.iter().any(|pattern| matches(pattern, name)))
@@ -388,6 +391,9 @@ fn names(spec: &NodeSpec) -> Result<Vec<String>, NetworkProblem> {
     let is_good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.chars().all(is_good) {
         return Err(NetworkProblem::BadName { found: name.clone() });
+    }
+    if name.len() > MOST_NAME {
+        return Err(NetworkProblem::LongName { found: name.len(), most: MOST_NAME });
     }
     match spec.count {
         None => Ok(vec![name.clone()]),

@@ -153,6 +153,12 @@ fn mistakes_name_their_place() {
         ],
     );
     refused(
+        &format!("[[nodes]]\nname = '{}'\n", "a".repeat(201)),
+        expect![
+            "net.toml: line 2: nodes[0].name: the name has 201 characters, must have at most 200; results have a folder of that name"
+        ],
+    );
+    refused(
         &PAIR.replace("to = 'right'\n    with", "to = 'rigth'\n    with"),
         expect![
             "net.toml: line 13: links[0].to: is `rigth`, must be a node or switch: `left`, `right`; did you mean `right`?"
