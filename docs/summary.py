@@ -73,10 +73,10 @@ The printed summary begins with them, marked `!`. They do not change the exit co
 | `kind` | cards | meaning |
 |---|---|---|
 | `unfinished` | all | the run ended before all packets were finished; the text is that of [`ended`](#ended). The printed summary says so in its first line |
-| `traps` | handlers, chains | programs trapped: number of packets, and for the earliest trap its cause, place, packet and core. With `--json` also on stderr |
-| `refused_commands` | handlers | units refused commands, which handlers cannot see: how many, and the earliest |
-| `message_timeouts` | handlers | messages were given up because no packet arrived for too long; their completion handlers did not run |
-| `no_queue` | handlers | matched packets went the ordinary way because all message queues were taken |
+| `traps` | handlers, chains, network | programs trapped: number of packets, and for the earliest trap its cause, place, packet and core. With `--json` also on stderr |
+| `refused_commands` | handlers, network | units refused commands, which handlers cannot see: how many, and the earliest |
+| `message_timeouts` | handlers, network | messages were given up because no packet arrived for too long; their completion handlers did not run |
+| `no_queue` | handlers, network | matched packets went the ordinary way because all message queues were taken |
 | `no_match` | handlers | a context got no packet. Either earlier contexts took all packets, or no packet matched; the text then gives the parts of the expression that never held, and the first packet's value there |
 | `no_packets` | handlers, chains | the traffic is empty |
 | `unnamed_tenant` | chains | no chain belongs to this tenant |
@@ -88,6 +88,8 @@ The printed summary begins with them, marked `!`. They do not change the exit co
 | `frames_damaged` | wired | frames reached the host with an error flag |
 | `frames_not_out` | wired | frames were given to the card and did not come out, without a counted drop |
 | `network_drops` | network | links and switches dropped frames |
+
+A network has the remarks on the programs of its cards: of each kind that of the first node, and the names of others.
 """,
     "latency_ns": """
 The latency begins and ends where the kind of card can observe it. Percentiles are exact up to 2047 cycles, and within 0.1 % above; those

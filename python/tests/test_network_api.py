@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import shutil
 from itertools import pairwise
 from pathlib import Path
@@ -271,6 +272,34 @@ def test_a_folder_has_a_folder_for_each_node(tmp_path: Path, capfd: pytest.Captu
     assert cli.main(["report", str(node), "-o", str(tmp_path / "node.html")]) == 0
     net.result.save(tmp_path / "saved")
     assert pq.read_table(tmp_path / "saved" / "nodes" / "n3" / "packets.parquet").num_rows == 600
+
+
+FAILING = """
+#include <handler.h>
+static uint8_t packet[3000];
+__handler__ void failing_ph(handler_args_t *args)
+{
+    spin_cmd_t sent;
+    spin_send_packet(packet, sizeof packet, &sent);
+    *(volatile uint32_t *)4 = 1;
+}
+"""
+
+
+def test_a_network_has_the_remarks_of_its_cards(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "failing.c").write_text(FAILING)
+    net = spinet.Network(topology="star", nodes=14)
+    net["n0"].host.send = [{"source": "udp:size=64,count=2", "to": f"n{node}"} for node in range(1, 13)]
+    for node in net[1:]:
+        node.update(program=str(tmp_path / "failing.c"), context=[{"match": "udp"}])
+    texts = net.run(threads=2).remarks
+    first = r"node `n1`: handlers trapped on all 2 matched packets; first in failing_ph\S* at failing.c:8 .*"
+    others = "also on `n2`, `n3`, `n4`, `n5`, `n6`, `n7`, `n8`, `n9` and 3 more"
+    assert re.fullmatch(f"{first}; {others}", texts[0]), texts[0]
+    assert re.fullmatch(f"node `n1`: 2 commands were refused; first one of failing_ph, .*; {others}", texts[1])
+    net.save(tmp_path / "net.toml")
+    assert cli.main(["run", str(tmp_path / "net.toml"), "--strict"]) == 1
+    assert "error: --strict: node `n1`: handlers trapped" in capfd.readouterr().err
 
 
 def test_filters_keep_results_small(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ use crate::handlers::record::PrintedLine;
 use crate::instructions::Choice;
 use crate::profile::Profile;
 use crate::ranks::Ranks;
+use crate::summary::Remark;
 use crate::tracks::TracksSpec;
 use crate::trial::{Fault, HostWrites, PacketOutcome};
 use crate::window::Window;
@@ -285,6 +286,11 @@ pub trait Card: Simulated {
 
     /// The summary so far; `wall` is the host time that the run took.
     fn summary(&self, wall: Duration) -> Value;
+
+    /// Problems of its programs, as in the summary. `more` says where a reader finds more than the first.
+    fn program_remarks(&self, _more: &str) -> Vec<Remark> {
+        Vec::new()
+    }
 
     /// Rows that are complete since the last call. Only [`Simulated::close`] completes the rows of packets that are inside.
     fn take_tables(&mut self) -> Vec<Rows>;

@@ -19,6 +19,7 @@ use crate::paths::{PATHS, PathLog};
 use crate::profile::{self, Profile};
 use crate::run::{Card, Departure, Ended, HORIZON, InjectError, Port, Progress, Rows, RunError, Simulated, Wanted};
 use crate::streams::FeedError;
+use crate::summary::Remark;
 use crate::trial::PacketOutcome;
 use kernel::{Clock, Cycle, Mode, Outcome, Resource, Time};
 use panic::model::{Nic, NicModel};
@@ -372,6 +373,10 @@ impl Card for ChainCard {
 
     fn summary(&self, wall: Duration) -> Value {
         self.summarize(wall).to_json()
+    }
+
+    fn program_remarks(&self, _more: &str) -> Vec<Remark> {
+        self.remarks_on_programs()
     }
 
     fn resources(&self) -> (Time, Vec<(Clock, Resource)>) {

@@ -40,7 +40,7 @@ use crate::run::{
     Card, Departure, Ended, HORIZON, HostChange, InjectError, Port, Progress, Rows, RunError, Simulated, Wanted,
 };
 use crate::streams::FeedError;
-use crate::summary::{BusyCore, HPUS};
+use crate::summary::{BusyCore, HPUS, Remark};
 use crate::toml_text::KeyPosition;
 use crate::trial::{Fault, HostWrites, PacketOutcome};
 use feed::Feed;
@@ -407,6 +407,10 @@ impl Card for HandlerCard {
 
     fn summary(&self, wall: Duration) -> Value {
         self.summarize(wall).to_json()
+    }
+
+    fn program_remarks(&self, more: &str) -> Vec<Remark> {
+        self.remarks_on_handlers(more)
     }
 
     fn resources(&self) -> (Time, Vec<(Clock, Resource)>) {

@@ -92,6 +92,8 @@ pub struct NodeRecord {
     pub done: u64,
     /// Frames that were too long for its card.
     pub refused: u64,
+    /// Kinds and texts of remarks on its programs.
+    pub remarks: Vec<(String, String)>,
     /// Summary and profile, if they are kept.
     pub records: Option<(Value, Option<Value>)>,
     /// Files of host memory, if they are kept: their names and lengths.

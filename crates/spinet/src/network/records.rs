@@ -8,6 +8,7 @@ use crate::ranks::Ranks;
 use crate::run::{Nodes, Rows, RunError};
 use net::error::NetError;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -47,14 +48,29 @@ impl NetworkCard {
         nodes.filter(|(_, node)| node.kind.is_some() && keeps(&self.wanted, &node.name)).map(|(number, _)| number)
     }
 
+    /// Kinds and texts of the remarks on programs of cards, by node. Before the end, nodes of other processes have none.
+    pub(super) fn program_remarks(&self) -> BTreeMap<usize, Vec<(String, String)>> {
+        let here = self.here();
+        let own = self.with_cards(&here, |_, device| {
+            let remarks = device.card().program_remarks("in the summary of its card").into_iter();
+            remarks.map(|remark| (remark.kind.to_owned(), remark.text)).collect::<Vec<_>>()
+        });
+        let own = here.iter().copied().zip(own.unwrap_or_default());
+        let records = self.gathered.iter().flat_map(|gathered| &gathered.nodes).filter(|it| !self.is_here[it.node]);
+        let all = own.chain(records.map(|record| (record.node, record.remarks.clone())));
+        all.filter(|(_, remarks)| !remarks.is_empty()).collect()
+    }
+
     /// Sends the records of this process to the first process, which collects all records.
     pub(super) fn gather(&mut self, ranks: &Ranks, failure: Option<String>) -> Result<(), RunError> {
         let mut own =
             Closing { failure, reports: self.reports().to_vec(), ledger: self.ledger(), ..Closing::default() };
         let counts = self.counts();
+        let mut remarks = self.program_remarks();
         for node in self.here() {
             let [packets_in, done, refused] = counts[node];
-            own.nodes.push(NodeRecord { node, packets_in, done, refused, records: None, host: Vec::new() });
+            let remarks = remarks.remove(&node).unwrap_or_default();
+            own.nodes.push(NodeRecord { node, packets_in, done, refused, remarks, records: None, host: Vec::new() });
         }
         let kept: Vec<usize> =
             if ranks.is_first() || !self.wanted.tables { Vec::new() } else { self.kept_here().collect() };

@@ -57,6 +57,12 @@ pub struct ScheduleSummary {
     pub steps: Vec<StepRow>,
 }
 
+/// Kinds of remarks on the programs of cards.
+const OF_PROGRAMS: [&str; 5] = ["traps", "findings", "refused_commands", "message_timeouts", "no_queue"];
+
+/// Maximum number of nodes that a remark names beside the first.
+const MOST_NAMES: usize = 8;
+
 /// Maximum number of steps of a critical path in a summary.
 const MOST_STEPS: usize = 100;
 
@@ -193,6 +199,7 @@ impl NetworkCard {
         }
     }
 
+    /// Drops of the network, and the problems of programs: of each kind those of the first node, and the names of others.
     fn remarks(&self, dropped: u64) -> Vec<Remark> {
         let drops = (dropped > 0).then(|| {
             Remark::new(
@@ -200,7 +207,26 @@ impl NetworkCard {
                 format!("the network dropped {}", part_of(dropped, self.observed().frames.entered(), "frame")),
             )
         });
-        drops.into_iter().collect()
+        let mut found: Vec<(String, String, Vec<&str>)> = Vec::new();
+        let remarks = self.program_remarks();
+        for (&node, (kind, text)) in remarks.iter().flat_map(|(node, all)| all.iter().map(move |one| (node, one))) {
+            let name = self.nodes()[node].name.as_str();
+            match found.iter_mut().find(|(known, ..)| known == kind) {
+                Some((.., others)) => others.push(name),
+                None => found.push((kind.clone(), format!("node `{name}`: {text}"), Vec::new())),
+            }
+        }
+        let programs = found.into_iter().filter_map(|(kind, text, others)| {
+            let kind = OF_PROGRAMS.into_iter().find(|known| *known == kind)?;
+            let named = others.iter().take(MOST_NAMES).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+            let more = match others.len() {
+                0 => String::new(),
+                n if n <= MOST_NAMES => format!("; also on {named}"),
+                n => format!("; also on {named} and {} more", n - MOST_NAMES),
+            };
+            Some(Remark::new(kind, text + &more))
+        });
+        drops.into_iter().chain(programs).collect()
     }
 
     fn section(&self, simulated_fs: u64) -> NetworkSection {

@@ -11,8 +11,8 @@ use crate::kinds;
 use crate::lines::line_of;
 use crate::run::{Ended, Port};
 use crate::summary::{
-    EndedSummary, PacketSummary, Report, SourceSummary, SteadySummary, ThroughputSummary, TimeSummary, gbps, ns,
-    packets_per_s,
+    EndedSummary, PacketSummary, Remark, Report, SourceSummary, SteadySummary, ThroughputSummary, TimeSummary, gbps,
+    ns, packets_per_s,
 };
 use kernel::{Clock, Cycle};
 use panic::fairness::{jain, shares};
@@ -66,6 +66,11 @@ impl Maker {
 }
 
 impl ChainCard {
+    /// The remarks about programs of units.
+    pub fn remarks_on_programs(&self) -> Vec<Remark> {
+        self.trap_remark(&Maker { clock: self.clock }).into_iter().collect()
+    }
+
     /// The summary so far.
     pub fn summarize(&self, wall: Duration) -> ChainSummary {
         let record = self.record.borrow();

@@ -15,9 +15,14 @@ impl ChainCard {
         if self.ended.is_some() && self.record.borrow().stats.all.came.packets == 0 {
             remarks.push(Remark::new("no_packets", "no packet came: the traffic has none".into()));
         }
-        remarks.extend(self.first_trouble(maker).map(|text| Remark::new("traps", text)));
+        remarks.extend(self.trap_remark(maker));
         remarks.extend(self.unnamed_tenants().map(|text| Remark::new("unnamed_tenant", text)));
         remarks
+    }
+
+    /// The remark about faults of units' programs.
+    pub(super) fn trap_remark(&self, maker: &Maker) -> Option<Remark> {
+        self.first_trouble(maker).map(|text| Remark::new("traps", text))
     }
 
     /// The first fault of a unit's program, and the number of packets dropped after such faults.

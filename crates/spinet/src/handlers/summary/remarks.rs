@@ -28,14 +28,20 @@ impl HandlerCard {
         (!counts.is_empty()).then(|| format!("the memory checker found mistakes at {places}: {}", counts.join(", ")))
     }
 
-    /// The remarks of this run.
-    pub(super) fn remarks(&self) -> Vec<Remark> {
+    /// The remarks of this run about handlers and their messages. `more` says where further causes of traps are.
+    pub fn remarks_on_handlers(&self, more: &str) -> Vec<Remark> {
         let mut remarks = Vec::new();
-        remarks.extend(self.trapped().map(|text| Remark::new("traps", text)));
+        remarks.extend(self.trapped(more).map(|text| Remark::new("traps", text)));
         remarks.extend(self.found().map(|text| Remark::new("findings", text)));
         remarks.extend(self.refused().map(|text| Remark::new("refused_commands", text)));
         remarks.extend(self.timed_out().map(|text| Remark::new("message_timeouts", text)));
         remarks.extend(self.queueless().map(|text| Remark::new("no_queue", text)));
+        remarks
+    }
+
+    /// The remarks of this run.
+    pub(super) fn remarks(&self) -> Vec<Remark> {
+        let mut remarks = self.remarks_on_handlers("listed below");
         let record = self.record().borrow();
         if self.ended.is_some() && record.stats.frames.packets == 0 {
             let why = match &self.checked.sources[..] {
@@ -102,7 +108,7 @@ impl HandlerCard {
     }
 
     /// Where handlers trapped first, if any did.
-    fn trapped(&self) -> Option<String> {
+    fn trapped(&self, more: &str) -> Option<String> {
         let record = self.record().borrow();
         let stats = &record.stats;
         let first = stats.traps.values().min_by_key(|traps| traps.first.order())?;
@@ -111,8 +117,8 @@ impl HandlerCard {
         let packets = part_of(stats.fates[Fate::Trapped as usize], matched, "matched packet");
         let others = match stats.traps.len() - 1 {
             0 => String::new(),
-            1 => "; 1 more cause is listed below".into(),
-            n => format!("; {n} more causes are listed below"),
+            1 => format!("; 1 more cause is {more}"),
+            n => format!("; {n} more causes are {more}"),
         };
         let summary = self.trap_summary(first);
         let TrapPlaceSummary { frame, cluster, core, .. } = &summary.first;
