@@ -109,8 +109,9 @@ def _build(request: Request, compiler: Compiler) -> Built:
 
 def _compile_and_link(request: Request, compiler: Compiler, workshop: Path) -> Product:
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        # Linker scripts know these objects by their end. The path of the cache can have any other part.
         jobs = [
-            pool.submit(_compile_source, request, compiler, source, workshop / f"user-{index}.o")
+            pool.submit(_compile_source, request, compiler, source, workshop / f"{index}.user.o")
             for index, source in enumerate(request.sources)
         ]
         runtime = _runtime(request, compiler, pool, workshop)

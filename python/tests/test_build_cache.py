@@ -168,6 +168,12 @@ def test_the_command_shows_and_empties(source: Path, folder: Path, capsys: pytes
     assert "compiled programs" in capsys.readouterr().out
 
 
+def test_a_program_does_not_depend_on_the_path_of_the_cache(source: Path, tmp_path: Path) -> None:
+    names = ("cache", "user-1", "0.user.o", "panic")
+    programs = {build([source], cache=tmp_path / name / "builds").elf.read_bytes() for name in names}
+    assert len(programs) == 1
+
+
 def test_all_that_the_cache_holds_is_counted(folder: Path) -> None:
     packet = bytes.fromhex("0200000000020200000000010800") + bytes(46)
     source = "sdk/examples/empty.c"
