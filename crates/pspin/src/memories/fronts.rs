@@ -13,10 +13,16 @@ const ELSEWHERE: usize = 2;
 pub(super) struct Fronts([[u64; 2]; 3]);
 
 impl Fronts {
-    /// Looks at all initiators.
-    pub(super) fn look(&mut self, ports: &[BurstPort], memories: &[Memory], now: Cycle) {
+    /// Looks at these initiators; nothing has come from the others.
+    pub(super) fn look(
+        &mut self,
+        initiators: impl Iterator<Item = usize>,
+        ports: &[BurstPort],
+        memories: &[Memory],
+        now: Cycle,
+    ) {
         self.0 = Default::default();
-        (0..ports.len()).for_each(|initiator| self.add(initiator, ports, memories, now));
+        initiators.for_each(|initiator| self.add(initiator, ports, memories, now));
     }
 
     /// Takes the next burst of an initiator.

@@ -14,6 +14,7 @@ mod remapper;
 mod singles;
 mod turns;
 mod upsizer;
+mod waiting;
 
 pub use self::back::late_beats;
 use self::fronts::Fronts;
@@ -22,6 +23,7 @@ use self::near::DmaTurn;
 use self::program::ProgramMemory;
 use self::singles::Singles;
 use self::turns::ReplyTurns;
+use self::waiting::Waiting;
 use crate::map;
 use crate::params::{MAX_CORES, PspinParams};
 use crate::pe::{CodeWrite, LineReply, LineRequest, PeReply, PeRequest, RemoteReply, RemoteRequest};
@@ -65,6 +67,27 @@ impl MemoryPorts {
 
     fn replies(&self, at: usize, initiator: usize) -> &Tx<BurstReply> {
         &self.bursts(at)[initiator].1
+    }
+}
+
+/// The inputs at which something waits.
+struct Arrivals {
+    pe: Waiting,
+    /// Of `dma` and `bursts`, by port.
+    bursts: [Waiting; 2],
+    lines: Waiting,
+    remote: Waiting,
+}
+
+impl Arrivals {
+    fn at(ports: &MemoryPorts) -> Self {
+        let MemoryPorts { pe, dma, bursts, lines, remote, .. } = ports;
+        Arrivals {
+            pe: Waiting::at(pe.iter().map(|(requests, _)| requests)),
+            bursts: [dma, bursts].map(|ports| Waiting::at(ports.iter().map(|(requests, _)| requests))),
+            lines: Waiting::at(lines.iter().map(|(requests, _)| requests)),
+            remote: Waiting::at(remote.iter().map(|(_, replies)| replies)),
+        }
     }
 }
 
@@ -137,6 +160,7 @@ pub struct Memories {
     memories: [Memory; 2],
     program: ProgramMemory,
     ports: MemoryPorts,
+    waiting: Arrivals,
     /// The next bursts in this cycle, for each port.
     fronts: [Fronts; 2],
     /// For each cluster, the places that reads of its DMA engine hold: the cycle in which each becomes free, and the
@@ -172,6 +196,7 @@ impl Memories {
             memories,
             timing,
             program: ProgramMemory::new(program, params.interconnect.nhi_reply_cycles.into()),
+            waiting: Arrivals::at(&ports),
             ports,
             fronts: Default::default(),
             dma_reads: vec![VecDeque::new(); params.n_clusters as usize],
@@ -226,7 +251,9 @@ impl Memories {
     /// Takes the next burst of an initiator of a port.
     fn take_front(&mut self, port: usize, initiator: usize, now: Cycle) -> Burst {
         let ports = self.ports.bursts(position(port, READ));
-        self.fronts[port].take(initiator, ports, &self.memories, now)
+        let burst = self.fronts[port].take(initiator, ports, &self.memories, now);
+        self.waiting.bursts[port].taken(initiator, &ports[initiator].0);
+        burst
     }
 
     /// Simulates a cycle of a memory: bursts and single accesses arrive, and banks decide which beats pass.
@@ -387,6 +414,7 @@ impl Memories {
             let nowhere = requests.peek().is_some_and(|burst| !is_there(burst.addr()));
             if nowhere && replies.has_room() {
                 self.faults.add(1);
+                // It stays among those that wait until the next one is taken.
                 replies.send(match requests.take().expect("just seen") {
                     Burst::Read { tag, .. } => BurstReply::Data { tag, data: Box::default(), last: 0 },
                     Burst::Write { tag, .. } => BurstReply::Written { tag, decoded: false },
@@ -396,12 +424,14 @@ impl Memories {
     }
 
     fn next(&self, now: Cycle) -> Activity {
-        let waits = self.ports.dma.iter().chain(&self.ports.bursts).any(|(requests, _)| requests.has_item())
-            || self.ports.pe.iter().any(|(requests, _)| requests.has_item())
-            || self.ports.lines.iter().any(|(requests, _)| requests.has_item())
+        let Arrivals { pe, bursts: [dma, bursts], lines, remote } = &self.waiting;
+        let waits = dma.positions().any(|i| self.ports.dma[i].0.is_due(now))
+            || bursts.positions().any(|i| self.ports.bursts[i].0.is_due(now))
+            || pe.positions().any(|i| self.ports.pe[i].0.is_due(now))
+            || lines.positions().any(|i| self.ports.lines[i].0.is_due(now))
             || self.program.is_busy()
-            || self.ports.addresses.as_ref().is_some_and(|(_, addresses)| addresses.has_item())
-            || self.ports.remote.iter().any(|(_, replies)| replies.has_item())
+            || self.ports.addresses.as_ref().is_some_and(|(_, addresses)| addresses.is_due(now))
+            || remote.positions().any(|i| self.ports.remote[i].1.is_due(now))
             || self.share_turns(now + 1);
         let beats = self.memories.iter().filter_map(|memory| memory.next_event(now));
         match self.singles.next_event(now).into_iter().chain(beats).min() {
@@ -418,7 +448,8 @@ impl Component for Memories {
         self.take_singles(now);
         self.singles.choose(now);
         for port in [NEAR, FAR] {
-            self.fronts[port].look(self.ports.bursts(position(port, READ)), &self.memories, now);
+            let waiting = self.waiting.bursts[port].positions();
+            self.fronts[port].look(waiting, self.ports.bursts(position(port, READ)), &self.memories, now);
         }
         self.choose_dma_read();
         let mut requested = self.requested(now);
@@ -438,7 +469,7 @@ impl Component for Memories {
         }
         self.take_remote_replies(now);
         self.singles.send_replies(now, |cluster, reply| self.ports.pe[cluster].1.send(reply));
-        self.program.tick(now, &self.ports);
+        self.program.tick(now, &self.ports, &self.waiting.lines);
         self.next(now)
     }
 

@@ -62,8 +62,10 @@ impl Memories {
     /// Single accesses arrive: those to memories wait for their turn, others continue to another cluster or to the
     /// control block, or are unmapped.
     pub(super) fn take_singles(&mut self, now: Cycle) {
-        for cluster in 0..self.ports.pe.len() {
-            let Some(request) = self.ports.pe[cluster].0.take() else { continue };
+        for cluster in self.waiting.pe.positions() {
+            let requests = &self.ports.pe[cluster].0;
+            let Some(request) = requests.take_due(now) else { continue };
+            self.waiting.pe.taken(cluster, requests);
             let target = (request.addr.wrapping_sub(map::L1_BASE) / map::L1_STRIDE) as usize;
             if self.memory_at(request.addr).is_some() {
                 self.singles.push(cluster, request);
@@ -80,8 +82,10 @@ impl Memories {
 
     /// Answers of other clusters.
     pub(super) fn take_remote_replies(&mut self, now: Cycle) {
-        for target in 0..self.ports.remote.len() {
-            let Some(RemoteReply { to, reply, op }) = self.ports.remote[target].1.take() else { continue };
+        for target in self.waiting.remote.positions() {
+            let replies = &self.ports.remote[target].1;
+            let Some(RemoteReply { to, reply, op }) = replies.take_due(now) else { continue };
+            self.waiting.remote.taken(target, replies);
             match op {
                 PeOp::Load => self.singles.reply_at(now + self.timing.remote_load, false, to as usize, reply),
                 PeOp::Store { .. } => self.singles.reply_at(now + self.timing.remote_store, true, to as usize, reply),

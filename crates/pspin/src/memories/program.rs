@@ -1,5 +1,6 @@
 //! Program memory: one port of 64 bits for instruction caches and the host.
 
+use super::waiting::Waiting;
 use super::{BurstPort, MemoryPorts};
 use crate::map::PROGRAM_BASE;
 use crate::pe::{CodeWrite, LineReply, LineRequest};
@@ -68,12 +69,14 @@ impl ProgramMemory {
         !self.lines.is_empty()
     }
 
-    pub(super) fn tick(&mut self, now: Cycle, ports: &MemoryPorts) {
+    pub(super) fn tick(&mut self, now: Cycle, ports: &MemoryPorts, waiting: &Waiting) {
         if self.lines.len() < WAITING_LINES {
-            let requests = (0..).zip(&ports.lines).filter(|(_, (requests, _))| requests.has_item());
-            let requests = requests.fold(0, |set, (i, _)| set | 1u64 << i);
+            let requests = waiting.positions().filter(|&cluster| ports.lines[cluster].0.is_due(now));
+            let requests = requests.fold(0, |set, cluster| set | 1u64 << cluster);
             if let Some(cluster) = self.line_turn.take(requests) {
-                let request = ports.lines[cluster as usize].0.take().expect("just seen");
+                let port = &ports.lines[cluster as usize].0;
+                let request = port.take().expect("just seen");
+                waiting.taken(cluster as usize, port);
                 self.lines.push_back((cluster as usize, request));
             }
         }

@@ -1,0 +1,29 @@
+//! The ports at which something waits. In most cycles these are few of many, and only they are looked at.
+
+use kernel::{Cycle, Rx, members};
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// The ports of a list at which an item waits or will arrive.
+pub(super) struct Waiting(Rc<Cell<u64>>);
+
+impl Waiting {
+    /// Of these ports.
+    pub(super) fn at<'a, T: 'a>(ports: impl Iterator<Item = &'a Rx<T>>) -> Self {
+        let set = Rc::default();
+        (0..).zip(ports).for_each(|(position, port)| port.announce(&set, 1 << position));
+        Waiting(set)
+    }
+
+    /// Their positions.
+    pub(super) fn positions(&self) -> impl Iterator<Item = usize> + use<> {
+        members(self.0.get()).map(|position| position as usize)
+    }
+
+    /// An item was taken from the port at this position.
+    pub(super) fn taken<T>(&self, position: usize, port: &Rx<T>) {
+        if port.due() == Cycle::MAX {
+            self.0.set(self.0.get() & !(1 << position));
+        }
+    }
+}
