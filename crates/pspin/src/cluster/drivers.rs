@@ -41,6 +41,8 @@ pub(super) struct Drivers {
     /// Bit sets of drivers: with commands in the FIFO, with feedback, and without a task.
     with_commands: u32,
     with_feedback: u32,
+    /// Those of them whose commands are done, so that the feedback may leave soon.
+    leaving: u32,
     pub without_task: u32,
     /// The command unit cuts commands.
     by_tenant: bool,
@@ -63,6 +65,7 @@ impl Drivers {
             command_fifos: vec![VecDeque::new(); params.cluster.n_cores as usize],
             with_commands: 0,
             with_feedback: 0,
+            leaving: 0,
             without_task: 0,
             by_tenant: params.sharing.io_schedule != IoSchedule::InOrder,
             command_arbiter: LockingTree::default(),
@@ -93,6 +96,9 @@ impl Drivers {
         trace: &Tracer,
     ) -> DriverAccess {
         let hpu = &mut cores[i];
+        if let Some(word) = hpu.driver.access_words(now, offset, write) {
+            return DriverAccess::Granted(now, word, None);
+        }
         let instructions = hpu.core.instructions();
         if !hpu.driver.is_active() {
             plan.do_all();
@@ -171,7 +177,9 @@ impl Drivers {
             && let Some(CommandResponse { id }) = self.responses.take()
         {
             let core = usize::from(id.core);
-            if let Some((packet, target)) = cores[core].driver.command_done(now, id.local) {
+            let done = cores[core].driver.command_done(now, id.local);
+            self.watch(core, &cores[core].driver);
+            if let Some((packet, target)) = done {
                 trace.emit(&COMMAND_DONE, now, &[packet.0, core as u64, target as u64]);
                 cores.repeat_driver(core, now);
             }
@@ -224,12 +232,12 @@ impl Drivers {
     /// Bit set of the drivers whose feedback may leave in this cycle.
     fn may_leave(&self, now: Cycle, cores: &Cores) -> u64 {
         let ready = |core: &u32| cores[*core as usize].driver.leaves_at().is_some_and(|at| at <= now);
-        members(self.with_feedback.into()).filter(ready).fold(0, |set, core| set | 1 << core)
+        members(self.leaving.into()).filter(ready).fold(0, |set, core| set | 1 << core)
     }
 
     /// The next cycle in which a feedback may leave that waits only for its time, not for a command or a transfer.
     pub fn next_leave(&self, cores: &Cores) -> Cycle {
-        let leaves = members(self.with_feedback.into()).filter_map(|core| cores[core as usize].driver.leaves_at());
+        let leaves = members(self.leaving.into()).filter_map(|core| cores[core as usize].driver.leaves_at());
         leaves.min().unwrap_or(Cycle::MAX)
     }
 
@@ -242,9 +250,10 @@ impl Drivers {
         }
     }
 
-    /// Updates the bit sets after a change of a driver's feedback or task.
+    /// Updates the bit sets after a change of a driver's feedback, task or commands.
     pub fn watch(&mut self, core: usize, driver: &HpuDriver) {
         self.with_feedback = self.with_feedback & !(1 << core) | u32::from(driver.has_done()) << core;
+        self.leaving = self.leaving & !(1 << core) | u32::from(driver.has_done() && !driver.has_commands()) << core;
         self.without_task = self.without_task & !(1 << core) | u32::from(driver.is_idle()) << core;
     }
 }

@@ -9,7 +9,7 @@ pub const ISSUE: u32 = 0x80;
 const WAIT: u32 = 0x84;
 const TEST: u32 = 0x88;
 const INFO: u32 = 0x8c;
-const WORDS: u32 = 0x90;
+pub const WORDS: u32 = 0x90;
 
 /// Words of a command that a core can write.
 const VISIBLE_WORDS: usize = 7;

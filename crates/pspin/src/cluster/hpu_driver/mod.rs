@@ -210,6 +210,23 @@ impl HpuDriver {
         }
     }
 
+    /// The most frequent accesses: reads of the task's registers after its handler has started, and writes of a command's
+    /// words. They change nothing but what the driver shows. `None`, without effect, for all others.
+    pub fn access_words(&mut self, now: Cycle, offset: u32, write: Option<u32>) -> Option<u32> {
+        match (offset, write) {
+            (HANDLER | DOORBELL, _) => None,
+            (0..0x80, None) if self.is_taken && matches!(self.state, State::Running(from) if from <= now) => {
+                self.last_read = self.task_register(offset).unwrap_or(self.last_read);
+                Some(self.last_read)
+            }
+            (commands::WORDS..0x100, Some(_)) if self.is_active() => {
+                self.commands.access(now, offset, write, self.last_read, false);
+                Some(self.last_read)
+            }
+            _ => None,
+        }
+    }
+
     fn access_task(&mut self, now: Cycle, offset: u32, write: Option<u32>) -> Answer {
         if (self.is_stray || self.is_cleared) && offset == DOORBELL {
             (self.is_stray, self.is_cleared) = (false, false);
@@ -367,6 +384,11 @@ impl HpuDriver {
     /// Returns true if a feedback is pending, because of its time or of work of its core.
     pub fn has_done(&self) -> bool {
         self.done.is_some()
+    }
+
+    /// Returns true if commands of its core are not done.
+    pub fn has_commands(&self) -> bool {
+        self.commands.done_from().is_none()
     }
 
     /// The packet of the pending feedback.
