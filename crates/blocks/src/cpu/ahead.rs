@@ -6,7 +6,7 @@
 
 use super::behind::Behind;
 use super::block::{Block, BlockStep, End, Plain};
-use super::core::{Core, NO_LINE, Remains, Stop};
+use super::core::{Access, Core, NO_LINE, Remains, Stop};
 use super::lines::FetchLines;
 use super::loops::Attention;
 use super::profile::Lost;
@@ -118,9 +118,8 @@ impl Core {
             self.instructions += n;
             time += n * timing::PLAIN;
             if let Some(plain) = &block.plain_access {
-                self.access = plain.access;
-                self.access.addr = self.regs[usize::from(plain.addr_from)].wrapping_add(plain.access.addr);
-                self.access.value = self.regs[usize::from(plain.value_from)];
+                let addr = self.regs[usize::from(plain.addr_from)].wrapping_add(plain.access.addr);
+                self.access = Access { addr, value: self.regs[usize::from(plain.value_from)], ..plain.access };
                 self.wait_in_block::<PROFILES>(block, time);
                 self.waits_for = if PROFILES { Plain::Not } else { plain.does };
                 return true;

@@ -78,10 +78,16 @@ impl Cluster {
     #[inline(always)]
     fn grant_all(&mut self, mut requests: u32, now: Cycle) {
         while requests != 0 {
-            match self.grant_swiftly(&mut requests, now) {
-                None => return,
-                Some(Left::Grant(port)) => self.grant(port, now),
-                Some(Left::Run(i)) => self.advance_carefully(i, now),
+            if self.plan.is_open(now) {
+                match self.grant_swiftly(&mut requests, now) {
+                    None => return,
+                    Some(Left::Grant(port)) => self.grant(port, now),
+                    Some(Left::Run(i)) => self.advance_carefully(i, now),
+                }
+            } else {
+                let port = take_first(&mut requests);
+                self.l1.grant_alone(self.cores.banks[port as usize].into(), port);
+                self.grant(port, now);
             }
         }
     }
@@ -91,21 +97,18 @@ impl Cluster {
     #[inline(always)]
     fn grant_swiftly(&mut self, requests: &mut u32, now: Cycle) -> Option<Left> {
         let Cluster { cores, l1, fetch, plan, .. } = self;
-        let is_open = plan.is_open(now);
         let runway = fetch.runway(plan.horizon(now));
         while *requests != 0 {
-            let port = requests.trailing_zeros();
-            *requests &= *requests - 1;
+            let port = take_first(requests);
             let i = port as usize;
             l1.grant_alone(cores.banks[i].into(), port);
             let Some(hpu) = cores.hpus.get_mut(i) else { return Some(Left::Grant(port)) };
             let core = &mut hpu.core;
             let &Access { addr, value, .. } = core.access();
             match core.waits_for() {
-                _ if !is_open => return Some(Left::Grant(port)),
                 Plain::LoadsWord if addr & 3 == 0 => core.load_plain(now, l1.load(addr)),
                 Plain::StoresWord if addr & 3 == 0 => *l1.word(addr) = value.to_le_bytes(),
-                Plain::Other if access_part_of_word(core, l1, now) => {}
+                _ if access_part_of_word(core, l1, now) => {}
                 _ => return Some(Left::Grant(port)),
             }
             if !core.pass_plain(&runway, now) {
@@ -216,15 +219,27 @@ impl Cluster {
     }
 }
 
-/// A plain load or store of a part of a word is granted. Returns false, without effect, for all other accesses.
+/// If the core waits for a plain load or store of a part of a word, that is granted. Returns false, without effect, for
+/// all other accesses.
+#[inline(never)]
 fn access_part_of_word(core: &mut Core, l1: &mut L1, now: Cycle) -> bool {
     let &Access { addr, value, kind, .. } = core.access();
     let (shift, bits) = (addr % 4 * 8, 8 * core.access().bytes());
+    if core.waits_for() != Plain::Other || shift + bits > 32 {
+        return false;
+    }
     match kind {
-        _ if shift + bits > 32 => return false,
         AccessKind::Load(load) => core.load_plain(now, load.extend(l1.load(addr) >> shift)),
         AccessKind::Store(_) => l1.store(addr, value << shift, (u32::MAX >> (32 - bits)) << shift),
         AccessKind::Amo(_) => return false,
     }
     true
+}
+
+/// Removes the first member from a set that is not empty.
+#[inline(always)]
+fn take_first(set: &mut u32) -> u32 {
+    let first = set.trailing_zeros();
+    *set &= *set - 1;
+    first
 }
