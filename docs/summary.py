@@ -150,7 +150,7 @@ _TAIL = """## The output folder and exit codes
 | file | cards | content |
 |---|---|---|
 | `summary.json` | all | this summary |
-| `experiment.json` | all | the experiment |
+| `experiment.json`, `files/` | all | the experiment; packets and contents of memories that were given as bytes |
 | `packets.parquet` | handlers, chains | one row per packet: [handlers](packets.md), [chains](chains.md#packetsparquet) |
 | `hops.parquet` | chains | one row per [visit to a service](chains.md#hopsparquet) |
 | `frames.parquet` | wired | one row for each frame given to the card, and for each further frame that came out: `way` (`sent`, `received`), `frame` (its number in the traffic), `bytes`, `given_ps`, `out_ps`, `latency_ps`. Times are picoseconds since reset, null if it did not happen |

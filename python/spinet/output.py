@@ -28,6 +28,7 @@ TO_HOST = "host.pcapng"
 HOST = "host"
 INSTRUCTIONS = "instructions"
 EXPERIMENT = "experiment.json"
+FILES = "files"  # what it names and only the cache has: packets and contents of memories that were given as bytes
 PROFILE = "profile.json"
 FINDINGS = "findings.json"
 DROPPED = "dropped.pcapng"

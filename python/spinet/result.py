@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from spinet import _core, _files, _html, _kinds, _pcapng, output, packet_table
+from spinet import _core, _files, _html, _kinds, _pcapng, _portable, output, packet_table
 from spinet._core import Run
 from spinet.output import OutputFolder
 from spinet.paths import Paths
@@ -528,7 +528,8 @@ def write_rest(
         (folder / output.FINDINGS).write_text(json.dumps(summary["check"]["findings"], indent=2) + "\n")
     if host is not None:
         host.write(folder / output.HOST)
-    (folder / output.EXPERIMENT).write_text(json.dumps(summary["experiment"], indent=2) + "\n")
+    experiment = _portable.copied(summary["experiment"], folder, output.FILES)
+    (folder / output.EXPERIMENT).write_text(json.dumps(experiment, indent=2) + "\n")
     (folder / output.SUMMARY).write_text(json.dumps(summary, indent=2) + "\n")
 
 

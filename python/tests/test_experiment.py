@@ -104,6 +104,17 @@ def test_a_saved_experiment_has_its_files_beside_it(tmp_path: Path, monkeypatch:
     assert spinet.run(tmp_path / "there/two.toml").digest == before
 
 
+def test_a_result_repeats_its_run_without_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPINET_CACHE", str(tmp_path / "cache"))
+    packet = bytes.fromhex("0200000000020200000000010800") + bytes(46)
+    folder = tmp_path / "result"
+    result = spinet.run(program=PING_PONG, traffic=[packet, packet], handler_memory=b"content", folder=folder)
+    shutil.rmtree(tmp_path / "cache")
+    folder.rename(tmp_path / "moved")
+    assert len(list((tmp_path / "moved/files").iterdir())) == 2
+    assert spinet.run(tmp_path / "moved/experiment.json").digest == result.digest
+
+
 def test_an_experiment_does_not_change() -> None:
     context = [{"match": "udp"}]
     experiment = Experiment(program=str(PING_PONG), traffic="udp:", context=context)
