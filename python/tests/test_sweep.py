@@ -199,6 +199,11 @@ def test_a_file_describes_a_sweep_and_relative_paths_start_beside_it(
     assert capsys.readouterr().out == "n=1\nn=2\nn=3\n"
 
 
+def test_a_keyword_that_no_sweep_has_is_named() -> None:
+    with pytest.raises(spinet.InputError, match=r"^sweep has no keyword `proceses`\nhint: did you mean processes\?"):
+        spinet.sweep(program="x.c", traffic="udp:", vary={"seed": [1]}, proceses=1)
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [

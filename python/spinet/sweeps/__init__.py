@@ -185,6 +185,7 @@ def sweep(
     [{'run': 1, 'size': 64, 'packets.out': 100}, ...]
     """
     if sweep is None:
+        plans.check_keywords(keywords, ("vary", "cases", "processes", "scheduler", "fresh", "folder", "on_run"))
         plan = plans.of({"run": keywords, "vary": dict(vary or {}), "case": list(cases)}, base_dir=Path.cwd())
     elif vary or cases or keywords:
         raise UsageError("a sweep of a file or mapping has its keywords itself")

@@ -8,7 +8,7 @@ import itertools
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -284,9 +284,21 @@ def _sets(given: Any) -> list[str]:
     return [given] if isinstance(given, str) else list(given)
 
 
-def _known(name: str, known: Sequence[str], where: str) -> None:
+def check_keywords(given: Iterable[str], own: Sequence[str]) -> None:
+    """Refuse keywords of a Python function that are neither keywords of `spinet.run` nor among its `own`.
+
+    Raises
+    ------
+    UsageError
+        The text has the first of them.
+    """
+    for name in given:
+        _known(name, (*own, *KEYWORDS), "sweep", what="keyword")
+
+
+def _known(name: str, known: Sequence[str], where: str, *, what: str = "key") -> None:
     if name in known:
         return
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}"
-    raise UsageError(f"{where} has no key `{name}`", hint=hint)
+    raise UsageError(f"{where} has no {what} `{name}`", hint=hint)
