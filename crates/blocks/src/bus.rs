@@ -13,8 +13,11 @@
 //! The responder sees a reference sent at edge *k* at edge *k + 1*, and the requester sees an answer sent at that
 //! edge at *k + 2*: the memory stage of a five-stage pipeline with a one-cycle memory.
 
+mod stream;
+
 use kernel::{Cycle, Ports, Rx, Time, Tx};
 use smallvec::SmallVec;
+pub use stream::{Planned, Stream, StreamReply};
 
 /// Data bytes in address order; up to 16 are stored without an allocation.
 pub type Data = SmallVec<[u8; 16]>;

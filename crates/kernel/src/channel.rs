@@ -4,6 +4,7 @@ use crate::domain::Domain;
 use crate::fifo::Fifo;
 use crate::time::{Clock, Cycle};
 use crate::wiring::WiringError;
+use std::any::Any;
 use std::cell::{Cell, OnceCell, Ref, RefCell};
 use std::rc::Rc;
 
@@ -111,6 +112,8 @@ struct Channel<T> {
     copy: Cell<Option<CopyOf<T>>>,
     /// The set to which each item that is sent adds a member.
     arrivals: OnceCell<(Rc<Cell<u64>>, u64)>,
+    /// The receiver's offer to the sender.
+    offer: OnceCell<Rc<dyn Any>>,
 }
 
 /// Makes an item that is equal to another.
@@ -219,6 +222,7 @@ pub(crate) fn channel<T: 'static>(name: &str, capacity: usize, latency: u64) -> 
         run_end: Cell::new(0),
         copy: Cell::new(None),
         arrivals: OnceCell::new(),
+        offer: OnceCell::new(),
     });
     (Tx(channel.clone()), Rx(channel))
 }
@@ -326,6 +330,27 @@ impl<T> Tx<T> {
         channel.push(receiver, receiver.cycle_of(sender, arrival), item);
     }
 
+    /// Makes the receiver tick in a later cycle of its clock, although no item arrives then.
+    pub fn wake_receiver(&self, cycle: Cycle) {
+        self.0.receiver().wake(cycle);
+    }
+
+    /// Makes the sender tick in a later cycle of its clock.
+    pub fn wake_sender(&self, cycle: Cycle) {
+        self.0.sender().wake(cycle);
+    }
+
+    /// The receiver's offer, if it is an `O`, and if both ends have one clock. See [`Rx::offer`].
+    pub fn offered<O: 'static>(&self) -> Option<Rc<O>> {
+        let offer = self.0.offer.get().filter(|_| self.0.is_within())?;
+        offer.clone().downcast().ok()
+    }
+
+    /// Number of items that the channel has room for, and its latency.
+    pub fn size(&self) -> (usize, u64) {
+        (self.0.capacity, self.0.latency)
+    }
+
     pub(crate) fn name(&self) -> String {
         self.0.name.clone()
     }
@@ -370,9 +395,19 @@ impl<T> Rx<T> {
         );
     }
 
+    /// Offers something to the component that sends: a way around the channel that both know, with the times of the channel.
+    pub fn offer(&self, offer: Rc<dyn Any>) {
+        assert!(self.0.offer.set(offer).is_ok(), "channel {} has an offer", self.0.name);
+    }
+
     /// The receiver's clock, once the system is built.
     pub fn clock(&self) -> Clock {
         self.0.receiver().domain.clock
+    }
+
+    /// The latency, in cycles of the sender.
+    pub fn latency(&self) -> u64 {
+        self.0.latency
     }
 
     /// Returns true if any port of the receiving component has changed since the last call: an item arrived, or room for

@@ -9,9 +9,16 @@ pub(super) struct ByteQueue {
     bytes: Vec<u8>,
     /// Number of bytes at the beginning of `bytes` that were taken.
     taken: usize,
+    /// Number of the bytes taken last that can be put back.
+    kept: usize,
 }
 
 impl ByteQueue {
+    /// From now on, the last `n` bytes that are taken can be put back.
+    pub fn keep(&mut self, n: usize) {
+        self.kept = n;
+    }
+
     pub fn len(&self) -> usize {
         self.bytes.len() - self.taken
     }
@@ -22,12 +29,12 @@ impl ByteQueue {
 
     /// Adds bytes at the end.
     pub fn push(&mut self, bytes: &[u8]) {
-        if self.is_empty() {
+        if self.is_empty() && self.kept == 0 {
             self.bytes.clear();
             self.taken = 0;
-        } else if self.taken >= MOST_TAKEN {
-            self.bytes.drain(..self.taken);
-            self.taken = 0;
+        } else if self.taken >= MOST_TAKEN + self.kept {
+            self.bytes.drain(..self.taken - self.kept);
+            self.taken = self.kept;
         }
         self.bytes.extend_from_slice(bytes);
     }
@@ -38,6 +45,11 @@ impl ByteQueue {
         self.taken += n;
         &self.bytes[first..self.taken]
     }
+
+    /// Puts back the `n` bytes that were taken last.
+    pub fn put_back(&mut self, n: usize) {
+        self.taken -= n;
+    }
 }
 
 #[cfg(test)]
@@ -47,6 +59,7 @@ mod tests {
     #[test]
     fn bytes_come_out_in_order() {
         let (mut queue, mut next_in, mut next_out) = (ByteQueue::default(), 0u8, 0u8);
+        queue.keep(9);
         // 300 rounds of 40 bytes pass `MOST_TAKEN` twice, while some bytes stay.
         for round in 0..300 {
             let bytes: Vec<u8> = (0..40).map(|i| next_in.wrapping_add(i)).collect();
@@ -57,8 +70,13 @@ mod tests {
                 assert_eq!(byte, next_out);
                 next_out = next_out.wrapping_add(1);
             }
+            if round % 7 == 0 {
+                queue.put_back(9);
+                next_out = next_out.wrapping_sub(9);
+            }
         }
-        assert_eq!((queue.len(), queue.is_empty()), (0, true));
+        queue.take(queue.len());
+        assert!(queue.is_empty());
         queue.push(&[1, 2, 3]);
         assert_eq!((queue.take(2).to_vec(), queue.len()), (vec![1, 2], 1));
     }

@@ -3,7 +3,7 @@
 use super::pieces::piece;
 use super::protocol::Attention;
 use super::tracked_port::{TrackedPort, TrackedReply};
-use crate::bus::{Access, Data, Requester};
+use crate::bus::{Access, Data, Planned, Requester};
 use crate::netlist::{Memory, OneWay, PortSpec, Site, Wire};
 use kernel::{Activity, Clock, Cycle, Ports, Rx, Time, Tx};
 use std::collections::VecDeque;
@@ -137,14 +137,26 @@ impl<E> Reading<E> {
         Reading { entry, addr, bytes, requested: 0, data: Data::new() }
     }
 
-    /// Requests the next piece, which ends at a multiple of `limit`, if one is left and `port` is free.
-    pub fn ask<T>(&mut self, now: Cycle, port: &mut TrackedPort<T>, limit: u32, what: T) {
-        if self.requested < self.bytes && port.is_free(now) {
+    /// Requests the next piece, or plans all of them. A piece ends at a multiple of `limit`, if one is left and `port` is free.
+    /// `what` makes its purpose from its bytes.
+    pub fn ask<T>(&mut self, now: Cycle, port: &mut TrackedPort<T>, limit: u32, what: fn(u32) -> T) {
+        while self.requested < self.bytes && port.is_free(now) {
             let addr = self.addr.wrapping_add(u64::from(self.requested));
             let bytes = piece(addr, self.bytes - self.requested, limit);
-            port.ask(now, addr, Access::Read(bytes), what);
             self.requested += bytes;
+            let is_quiet = self.requested < self.bytes;
+            port.plan(now, Planned::new(now, addr, Access::Read(bytes)).quiet(is_quiet), what(bytes));
         }
+    }
+
+    /// Returns true if not all of it is requested.
+    pub fn is_asking(&self) -> bool {
+        self.requested < self.bytes
+    }
+
+    /// The last piece, of this many bytes, was taken back.
+    pub fn take_back(&mut self, bytes: u32) {
+        self.requested -= bytes;
     }
 
     /// Adds received bytes. Returns true if the descriptor is complete.

@@ -21,9 +21,9 @@ use super::moves::{MoveLog, Recorder, Route, Wait, count_since};
 use super::pieces::mirror;
 use super::protocol::{Buffers, DmaOrder, DmaProgress, Transfer};
 use super::ring::Ring;
-use super::tracked_port::{TrackedPort, TrackedReply};
-use crate::activity::busy_if;
-use crate::bus::{Access, BusError, Data, Requester};
+use super::tracked_port::{MOST_PLANNED, TrackedPort, TrackedReply};
+use crate::activity::{busy_if, earliest};
+use crate::bus::{Access, BusError, Data, Planned, Requester};
 use job::{Entry, Job, Times, transfer};
 use kernel::trace::Counter;
 use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports};
@@ -70,9 +70,11 @@ pub struct DmaAssist {
 /// Purpose of a memory reference.
 #[derive(Clone, Copy)]
 enum Use {
-    Descriptor,
+    /// A read of this many bytes of a descriptor.
+    Descriptor(u32),
     /// Bytes from the source, in the order of the transfer.
     Source {
+        bytes: u32,
         is_mirrored: bool,
     },
     /// A write of this many bytes to the sink.
@@ -117,17 +119,22 @@ impl DmaAssist {
     fn apply(&mut self, now: Cycle, order: DmaOrder) {
         match order {
             DmaOrder::Reset => {
+                drop(self.card.memory.take_back(now));
                 self.card.reset();
                 self.host.reset();
                 (self.reading, self.failed, self.is_failure_reported) = (None, None, false);
-                (self.jobs, self.singles, self.buffer) = Default::default();
+                (self.jobs, self.singles) = Default::default();
+                self.buffer.take(self.buffer.len());
                 for ring in &mut self.rings {
                     (ring.producer, ring.next) = (0, 0);
                 }
             }
             DmaOrder::Enable(is_enabled) => self.is_enabled = is_enabled,
             DmaOrder::Single(transfer) => self.singles.push_back((transfer, now)),
-            DmaOrder::Buffers(buffers) => self.buffers = buffers,
+            DmaOrder::Buffers(buffers) => {
+                self.take_back(now);
+                self.buffers = buffers;
+            }
             DmaOrder::Ring(ring, base) => self.ring(ring).base = base,
             DmaOrder::Producer(ring, index) => {
                 let from = self.ring(ring).producer;
@@ -147,13 +154,13 @@ impl DmaAssist {
     /// Handles all replies that have arrived.
     fn take_answers(&mut self, now: Cycle) -> bool {
         let mut any = false;
-        while let Some(TrackedReply { what, result, is_current }) =
+        while let Some(TrackedReply { what, result, is_current, at }) =
             self.card.answer(now).or_else(|| self.host.answer(now))
         {
             any = true;
             match result {
                 _ if !is_current => {}
-                Ok(data) => self.take_answer(now, what, data),
+                Ok(data) => self.take_answer(at, what, data),
                 Err(error) => {
                     self.failures.add(1);
                     self.failed.get_or_insert(error);
@@ -165,14 +172,16 @@ impl DmaAssist {
 
     fn take_answer(&mut self, now: Cycle, what: Use, mut data: Data) {
         match what {
-            Use::Descriptor => self.take_descriptor(now, &data),
-            Use::Source { is_mirrored } => {
+            Use::Descriptor(_) => self.take_descriptor(now, &data),
+            Use::Source { is_mirrored, .. } => {
                 if is_mirrored {
                     mirror(&mut data);
                 }
                 let job =
                     self.jobs.iter_mut().find(|job| job.received < job.transfer.bytes).expect("a job requested it");
-                job.sum.add(&data);
+                if job.needs_sum() {
+                    job.sum.add(&data);
+                }
                 job.received += data.len() as u32;
                 job.times.received = now;
                 self.buffer.push(&data);
@@ -273,35 +282,52 @@ impl DmaAssist {
         }
     }
 
-    /// Stores the checksum of the first job that has all its bytes.
-    fn ask_checksum(&mut self, now: Cycle) {
-        let DmaAssist { card, jobs, .. } = self;
-        let Some(job) = jobs.iter_mut().find(|job| !job.is_sum_sent) else { return };
-        if job.received == job.transfer.bytes && job.sent == job.received && card.memory.is_free(now) {
-            let data = Data::from_slice(&job.sum.sum().to_be_bytes());
-            card.memory.ask(now, job.transfer.checksum_at, Access::Write(data), Use::Checksum);
-            job.is_sum_sent = true;
-        }
+    /// The first job whose checksum is not stored, if it has all its bytes.
+    fn unsummed(&self) -> Option<usize> {
+        let first = self.jobs.iter().position(|job| !job.is_sum_sent)?;
+        let job = &self.jobs[first];
+        (job.received == job.transfer.bytes && job.sent == job.received).then_some(first)
     }
 
+    /// Stores the checksum of the first job that has all its bytes.
+    fn ask_checksum(&mut self, now: Cycle) {
+        let Some(first) = self.unsummed().filter(|_| self.card.memory.is_free(now)) else { return };
+        let job = &mut self.jobs[first];
+        let data = Data::from_slice(&job.sum.sum().to_be_bytes());
+        self.card.memory.ask(now, job.transfer.checksum_at, Access::Write(data), Use::Checksum);
+        job.is_sum_sent = true;
+    }
+
+    /// Reads the next bytes of the source.
     fn ask_source(&mut self, now: Cycle) {
-        let DmaAssist { params, card, host, jobs, buffer, buffers, recorder, full_since, .. } = self;
+        let mut reserved = self.reserved();
+        let DmaAssist { params, card, host, jobs, buffers, recorder, full_since, .. } = self;
         let is_host = params.direction == Direction::Read;
         let limit = if is_host { params.host_burst_bytes } else { params.memory_burst_bytes };
-        let source = if is_host { host } else { &mut card.memory };
+        let source = if is_host { &mut *host } else { &mut card.memory };
         if recorder.is_none() && !source.is_free(now) {
             return;
         }
-        let reserved = buffer.len() as u32 + jobs.iter().map(|job| job.requested - job.received).sum::<u32>();
         let Some(job) = jobs.iter_mut().find(|job| job.requested < job.transfer.bytes) else { return };
         let (addr, bytes) = job.reference(is_host, job.requested, limit, buffers);
+        if is_host && card.memory.is_planning() {
+            // Planned bytes are in the buffer until they are sent.
+            for (behind, planned) in card.memory.planned(now + 1).enumerate() {
+                let Use::Sink(planned) = planned else { continue };
+                if reserved + bytes <= params.buffer_bytes && reserved + bytes + planned > params.buffer_bytes {
+                    card.memory.wake_when_sent(now, behind);
+                }
+                reserved += planned;
+            }
+        }
+        let source = if is_host { host } else { &mut card.memory };
         if recorder.is_some() {
             let is_full = job.requested > 0 && reserved + bytes > params.buffer_bytes;
             job.times.full += count_since(full_since, now, is_full);
         }
         if reserved + bytes <= params.buffer_bytes && source.is_free(now) {
             let is_mirrored = is_host && job.is_mirrored();
-            source.ask(now, addr, Access::Read(bytes), Use::Source { is_mirrored });
+            source.ask(now, addr, Access::Read(bytes), Use::Source { bytes, is_mirrored });
             if job.requested == 0 {
                 job.times.requested = now;
             }
@@ -309,6 +335,7 @@ impl DmaAssist {
         }
     }
 
+    /// Writes the next bytes to the sink.
     fn ask_sink(&mut self, now: Cycle) {
         let DmaAssist { params, card, host, jobs, buffer, buffers, .. } = self;
         let is_host = params.direction == Direction::Write;
@@ -329,6 +356,112 @@ impl DmaAssist {
         }
     }
 
+    /// When to tick although all that can be sent is planned: a checksum that became ready behind it is next.
+    fn next_look(&self, now: Cycle) -> Option<Cycle> {
+        let (memory, must_sum) = (&self.card.memory, self.unsummed().is_some());
+        memory.reply_aloud(must_sum);
+        match () {
+            () if !must_sum => None,
+            () if memory.n_planned(now) > 0 => Some(now + 1),
+            () => memory.reply_due(),
+        }
+    }
+
+    /// Takes back what was planned and not sent before this tick.
+    fn take_back(&mut self, now: Cycle) {
+        let DmaAssist { card, jobs, reading, buffer, .. } = self;
+        for what in card.memory.take_back(now) {
+            let mut jobs = jobs.iter_mut().rev();
+            let job = match what {
+                Use::Descriptor(bytes) => {
+                    reading.as_mut().expect("a descriptor is being read").take_back(bytes);
+                    continue;
+                }
+                Use::Source { .. } => jobs.find(|job| job.requested > 0),
+                Use::Sink(_) => jobs.find(|job| job.sent > 0),
+                Use::Checksum => jobs.find(|job| job.is_sum_sent && !job.is_sum_stored),
+            };
+            let job = job.expect("a job asked for it");
+            match what {
+                Use::Source { bytes, .. } => job.requested -= bytes,
+                Use::Sink(bytes) => {
+                    job.sent -= bytes;
+                    buffer.put_back(bytes as usize);
+                }
+                Use::Checksum | Use::Descriptor(_) => job.is_sum_sent = false,
+            }
+        }
+    }
+
+    /// Sends or plans references. Descriptors and checksums go before data.
+    fn ask(&mut self, now: Cycle) {
+        let has_first = self.reading.as_ref().is_some_and(Reading::is_asking) || self.unsummed().is_some();
+        if !self.card.memory.start_planning(self.recorder.is_none() && !self.card.is_split()) || has_first {
+            self.take_back(now);
+        }
+        self.ask_descriptor(now);
+        self.ask_checksum(now);
+        self.buffer.keep(if self.card.memory.is_planning() {
+            MOST_PLANNED * self.params.memory_burst_bytes as usize
+        } else {
+            0
+        });
+        if !self.card.memory.is_planning() {
+            self.ask_sink(now);
+            self.ask_source(now);
+        } else if self.params.direction == Direction::Read {
+            while self.plan_sink(now) {
+                self.ask_checksum(now);
+            }
+            self.ask_source(now);
+        } else {
+            self.ask_sink(now);
+            self.plan_source(now);
+        }
+    }
+
+    /// Plans writes of all bytes of the first unfinished transfer that are in the buffer. Returns true if that were its last ones.
+    fn plan_sink(&mut self, now: Cycle) -> bool {
+        let DmaAssist { params, card, jobs, buffer, buffers, .. } = self;
+        let Some(job) = jobs.iter_mut().find(|job| job.sent < job.transfer.bytes) else { return false };
+        while job.sent < job.transfer.bytes {
+            let (addr, bytes) = job.reference(false, job.sent, params.memory_burst_bytes, buffers);
+            if job.received - job.sent < bytes || !card.memory.is_free(now) {
+                return false;
+            }
+            let data = Data::from_slice(buffer.take(bytes as usize));
+            job.sent += bytes;
+            let is_quiet = job.sent < job.transfer.bytes;
+            let planned = Planned::new(now, addr, Access::Write(data)).quiet(is_quiet);
+            card.memory.plan(now, planned, Use::Sink(bytes));
+        }
+        true
+    }
+
+    /// Plans reads of bytes that the buffer has room for.
+    fn plan_source(&mut self, now: Cycle) {
+        let mut room = self.params.buffer_bytes.saturating_sub(self.reserved());
+        let DmaAssist { params, card, jobs, buffers, .. } = self;
+        for job in jobs.iter_mut() {
+            while job.requested < job.transfer.bytes {
+                let (addr, bytes) = job.reference(false, job.requested, params.memory_burst_bytes, buffers);
+                if bytes > room || !card.memory.is_free(now) {
+                    return;
+                }
+                room -= bytes;
+                job.requested += bytes;
+                let is_quiet = !job.completes_host_reference(bytes, params.host_burst_bytes);
+                let planned = Planned::new(now, addr, Access::Read(bytes)).quiet(is_quiet);
+                card.memory.plan(now, planned, Use::Source { bytes, is_mirrored: false });
+            }
+        }
+    }
+
+    /// Bytes in the buffer, and bytes that will arrive in it.
+    fn reserved(&self) -> u32 {
+        self.buffer.len() as u32 + self.jobs.iter().map(|job| job.requested - job.received).sum::<u32>()
+    }
+
     /// Counts cycles with work in progress.
     fn count(&mut self, now: Cycle) {
         let is_busy = self.reading.is_some() || !self.jobs.is_empty();
@@ -346,6 +479,9 @@ impl DmaAssist {
 impl Component for DmaAssist {
     fn tick(&mut self, now: Cycle) -> Activity {
         let mut has_begun = false;
+        if self.card.orders.is_due(now) {
+            self.take_answers(now.saturating_sub(1));
+        }
         while let Some(order) = self.card.orders.take_due(now) {
             self.apply(now, order);
             has_begun = true;
@@ -353,10 +489,9 @@ impl Component for DmaAssist {
         let has_acted = self.take_answers(now) | self.report(now);
         if self.failed.is_none() {
             has_begun |= self.begin(now);
-            self.ask_descriptor(now);
-            self.ask_checksum(now);
-            self.ask_sink(now);
-            self.ask_source(now);
+            self.ask(now);
+        } else {
+            self.take_back(now);
         }
         self.count(now);
         // All work that the received answers allow is done by now. To record waiting times, the assist must check after
@@ -365,7 +500,11 @@ impl Component for DmaAssist {
             None => self.card.may_follow(now) || self.host.may_follow(now),
             Some(_) => has_acted || self.card.has_sent(now) || self.host.has_sent(now),
         };
-        busy_if(has_begun || may_ask)
+        let activity = busy_if(has_begun || may_ask);
+        match if self.card.memory.is_planning() { self.next_look(now) } else { None } {
+            Some(cycle) => earliest(activity, Activity::Until(cycle.max(now + 1))),
+            None => activity,
+        }
     }
 
     fn ports(&self, ports: &mut Ports) {

@@ -24,7 +24,7 @@ use super::moves::{MoveLog, Recorder, Route, Wait};
 use super::protocol::{Attention, Buffers, ReceiveOrder, ReceiveProgress};
 use super::ring::Ring;
 use super::tracked_port::TrackedReply;
-use crate::bus::{Access, Data};
+use crate::bus::{Access, Data, Planned};
 use crate::ethernet::Frame;
 use drops::Drops;
 use kernel::trace::{Counter, Level};
@@ -186,9 +186,10 @@ impl MacReceive {
         ReceiveDrops { disabled, filtered, overruns, buffer_full, ring_full }
     }
 
-    fn apply(&mut self, order: ReceiveOrder) {
+    fn apply(&mut self, now: Cycle, order: ReceiveOrder) {
         match order {
             ReceiveOrder::Reset => {
+                self.take_back(now);
                 self.card.reset();
                 self.frames.clear();
                 self.attentions.clear();
@@ -199,6 +200,7 @@ impl MacReceive {
             ReceiveOrder::Enable(is_enabled) => self.is_enabled = is_enabled,
             ReceiveOrder::Ring(base) => self.ring.base = base,
             ReceiveOrder::Buffers(buffers) => {
+                self.take_back(now);
                 self.buffers = buffers;
                 (self.producer, self.consumer) = (buffers.base, buffers.base);
             }
@@ -315,7 +317,7 @@ impl MacReceive {
     }
 
     fn take_answers(&mut self, now: Cycle) {
-        while let Some(TrackedReply { what, result, is_current }) = self.card.answer(now) {
+        while let Some(TrackedReply { what, result, is_current, at }) = self.card.answer(now) {
             if let Err(error) = &result {
                 self.counts.failures.add(1);
                 self.attentions.push_back(Attention::Memory(*error));
@@ -327,11 +329,11 @@ impl MacReceive {
                     let unacknowledged = |frame: &&mut Incoming| (frame.acknowledged as usize) < frame.bytes.len();
                     let frame = self.frames.iter_mut().find(unacknowledged).expect("a frame wrote them");
                     frame.acknowledged += bytes;
-                    frame.times.stored = now;
+                    frame.times.stored = at;
                 }
                 Use::Descriptor if is_current => {
                     let frame = self.frames.iter_mut().find(|frame| !frame.is_done).expect("a frame has it");
-                    (frame.is_done, frame.times.described) = (true, now);
+                    (frame.is_done, frame.times.described) = (true, at);
                 }
                 Use::Bytes(_) | Use::Descriptor | Use::Counted => {}
             }
@@ -372,25 +374,50 @@ impl MacReceive {
     /// Writes the next bytes of the first incomplete frame, if they are due. Returns when the following ones are due;
     /// `None` if an answer or room must come first.
     fn give_bytes(&mut self, now: Cycle) -> Option<Time> {
-        while self.card.memory.is_free(now + 1) {
+        let is_planning = self.card.memory.is_planning();
+        while self.card.memory.is_free(if is_planning { now } else { now + 1 }) {
             let MacReceive { params, line, clock, card, buffers, frames, .. } = self;
             let frame = frames.iter_mut().find(|frame| (frame.sent as usize) < frame.bytes.len())?;
             let len = frame.bytes.len() as u32;
             let (addr, bytes) = buffers.piece(frame.addr, frame.sent, len, params.memory_burst_bytes);
             let arrival = || frame.begins + line.time(u64::from(frame.sent + bytes));
             let due = if params.is_paced { arrival() } else { Time::ZERO };
-            if due > clock.edge(now) || !card.memory.is_free(now) {
+            if !is_planning && (due > clock.edge(now) || !card.memory.is_free(now)) {
                 return Some(due);
             }
             let (from, to) = (frame.sent as usize, (frame.sent + bytes) as usize);
             let data = Data::from_slice(&frame.bytes[from..to]);
-            card.memory.ask(now, addr, Access::Write(data), Use::Bytes(bytes));
+            let cycle = if is_planning { now.max(clock.cycle_at_or_after(due)) } else { now };
+            // The descriptor's reply says that all bytes are in memory.
+            let planned = Planned::new(cycle, addr, Access::Write(data)).quiet(true);
+            card.memory.plan(now, planned, Use::Bytes(bytes));
             if frame.sent == 0 {
                 frame.times.sent = now;
             }
             frame.sent += bytes;
+            if is_planning && frame.sent == len {
+                self.describe(now);
+                if self.undescribed().is_some() {
+                    return None; // The plan is full.
+                }
+            }
         }
         None
+    }
+
+    /// Takes back what was planned and not sent before this tick.
+    fn take_back(&mut self, now: Cycle) {
+        let MacReceive { card, frames, .. } = self;
+        for what in card.memory.take_back(now) {
+            let mut frames = frames.iter_mut().rev();
+            match what {
+                Use::Bytes(bytes) => frames.find(|frame| frame.sent > 0).expect("a frame has them").sent -= bytes,
+                Use::Descriptor => {
+                    frames.find(|frame| frame.is_described).expect("a frame has it").is_described = false
+                }
+                Use::Count(_) | Use::Counted => unreachable!("counters are not planned"),
+            }
+        }
     }
 
     /// The first frame without a descriptor, if its descriptor may follow its bytes.
@@ -421,12 +448,23 @@ impl MacReceive {
 
 impl Component for MacReceive {
     fn tick(&mut self, now: Cycle) -> Activity {
+        if self.card.orders.is_due(now) {
+            self.take_answers(now.saturating_sub(1));
+        }
         while let Some(order) = self.card.orders.take_due(now) {
-            self.apply(order);
+            self.apply(now, order);
         }
         self.take_answers(now);
+        if self.wire.is_due(now) {
+            self.take_back(now);
+        }
         self.take_frame(now);
         self.report(now);
+        // Counters are written when the port is otherwise unused, so nothing is planned then.
+        let may_plan = self.recorder.is_none() && !self.card.is_split() && !self.drops.has_work();
+        if !self.card.memory.start_planning(may_plan) {
+            self.take_back(now);
+        }
         self.describe(now);
         let due = self.give_bytes(now);
         self.drops.work(now, &mut self.card.memory);

@@ -12,7 +12,7 @@
 mod params;
 
 use super::{Links, Rows, Zeroed};
-use crate::bus::{Access, BusError, Data, Link, Reference, Reply, Responder};
+use crate::bus::{Access, BusError, Data, Link, Planned, Reference, Reply, Responder, Stream};
 use crate::policy::{Arbitration, Arbitrator, Contest, WaitTimes};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, members};
@@ -44,6 +44,11 @@ pub struct MemoryController {
 /// A requester's port, and its reference that is being served or was served last.
 struct ControllerLane {
     port: Option<Responder>,
+    /// References and replies of a requester that plans.
+    stream: Rc<Stream>,
+    /// True if `reference` came from the stream, and if its reply does not wake the requester.
+    is_streamed: bool,
+    is_quiet: bool,
     reference: Reference,
     /// Bytes of the reference that have moved.
     done: u32,
@@ -72,8 +77,12 @@ impl MemoryController {
     /// A memory of zeros. A port that is `None` is not connected.
     pub fn new(params: MemoryControllerParams, ports: Vec<Option<Responder>>) -> MemoryController {
         assert_eq!(ports.len(), params.requesters, "a port for each requester");
-        let lane = |port| ControllerLane {
+        let arrivals = Rc::default();
+        let lane = |(i, port): (usize, Option<Responder>)| ControllerLane {
             port,
+            stream: Rc::new(Stream::new(&arrivals, 1 << i)),
+            is_streamed: false,
+            is_quiet: false,
             reference: Reference { id: 0, addr: 0, access: Access::Read(0) },
             done: 0,
             read: Data::new(),
@@ -82,15 +91,18 @@ impl MemoryController {
             served_words: Counter::default(),
             wait_cycles: Counter::default(),
         };
-        let arrivals = Rc::default();
-        for (i, port) in ports.iter().enumerate() {
-            port.iter().for_each(|port| port.references.announce(&arrivals, 1 << i));
+        let lanes: Vec<ControllerLane> = ports.into_iter().enumerate().map(lane).collect();
+        for (i, lane) in lanes.iter().enumerate() {
+            let Some(port) = &lane.port else { continue };
+            port.references.announce(&arrivals, 1 << i);
+            // A lane takes a reference when the reply to the one before is visible, as a stream requires.
+            port.references.offer(lane.stream.clone());
         }
         MemoryController {
             arrivals,
             active: 0,
             ready: 0,
-            lanes: ports.into_iter().map(lane).collect(),
+            lanes,
             arbitrator: params.policy.start(),
             waits: WaitTimes::new(params.requesters),
             burst: None,
@@ -139,9 +151,16 @@ impl MemoryController {
             let lane = &mut self.lanes[i as usize];
             let Some(port) = &lane.port else { continue };
             if self.active >> i & 1 == 0 {
+                if lane.stream.due() <= now {
+                    lane.take_planned(now);
+                    self.active |= 1 << i;
+                    self.ready |= 1 << i; // Nothing can keep its reply from leaving.
+                    continue;
+                }
                 if !port.references.is_due(now) {
                     continue;
                 }
+                lane.is_streamed = false;
                 lane.since = port.references.due().max(lane.free_at);
                 lane.reference = port.references.take_due(now).expect("one is due");
                 if port.references.due() == Cycle::MAX {
@@ -154,6 +173,12 @@ impl MemoryController {
             self.ready |= u64::from(port.replies.has_room()) << i;
         }
         self.waits.update(now, self.ready);
+    }
+
+    /// Waits for the next planned reference.
+    fn next_planned(&self) -> Activity {
+        let due = members(self.arrivals.get()).map(|i| self.lanes[i as usize].stream.due()).min();
+        due.filter(|&due| due != Cycle::MAX).map_or(Activity::Idle, Activity::Until)
     }
 
     /// The waiting requester that would continue the current burst, if any, as a set.
@@ -214,7 +239,11 @@ impl MemoryController {
             let (id, addr, read) = (lane.reference.id, lane.reference.addr, std::mem::take(&mut lane.read));
             let result = if is_wrong { Err(BusError::Length(addr, len)) } else { linked.map(|()| read) };
             let port = lane.port.as_ref().expect("a waiting requester is connected");
-            port.replies.send_late(Reply { id, result, waited: port.span(lane.since, now) }, cycles - 1);
+            if !lane.is_streamed {
+                port.replies.send_late(Reply { id, result, waited: port.span(lane.since, now) }, cycles - 1);
+            } else if lane.stream.answer(now + cycles, result, lane.is_quiet) {
+                port.replies.wake_receiver(now + cycles);
+            }
             self.active &= !(1 << winner);
             self.ready &= !(1 << winner);
         } else {
@@ -225,6 +254,16 @@ impl MemoryController {
 }
 
 impl ControllerLane {
+    /// Takes the planned reference that is due.
+    fn take_planned(&mut self, now: Cycle) {
+        let (Planned { addr, access, is_quiet, .. }, wake) = self.stream.take(now).expect("one is due");
+        (self.is_streamed, self.is_quiet, self.done) = (true, is_quiet, 0);
+        self.reference = Reference { id: 0, addr, access };
+        if let (Some(cycle), Some(port)) = (wake, &self.port) {
+            port.replies.wake_receiver(cycle);
+        }
+    }
+
     /// Address of the next word.
     fn addr(&self) -> u64 {
         self.reference.addr.wrapping_add(u64::from(self.done))
@@ -253,7 +292,7 @@ impl Component for MemoryController {
         self.take_references(now);
         let waiting = self.ready;
         if waiting == 0 {
-            return Activity::Idle;
+            return self.next_planned();
         }
         let (continues, since) = (self.continuing(now), self.waits.since());
         let winner = self.arbitrator.choose(&Contest { now, waiting, continues, since });

@@ -69,6 +69,11 @@ impl Job {
         self
     }
 
+    /// Returns true if its checksum is stored in memory or reported.
+    pub fn needs_sum(&self) -> bool {
+        self.entry.is_none() || !self.is_sum_stored
+    }
+
     pub fn is_done(&self) -> bool {
         self.acknowledged == self.transfer.bytes && self.is_sum_stored
     }
@@ -82,6 +87,16 @@ impl Job {
             true => (addr, piece(addr, left, limit)),
             false => buffers.piece(local, done, bytes, limit),
         }
+    }
+
+    /// Returns true if the last `bytes` requested bytes may complete a reference to host memory of up to `limit` bytes.
+    pub fn completes_host_reference(&self, bytes: u32, limit: u32) -> bool {
+        let Transfer { host, bytes: all, .. } = self.transfer;
+        let is_byte_by_byte =
+            self.is_mirrored() && !(host.is_multiple_of(4) && all.is_multiple_of(4) && limit.is_multiple_of(4));
+        let (first, end) =
+            (host.wrapping_add((self.requested - bytes).into()), host.wrapping_add(self.requested.into()));
+        self.requested == all || is_byte_by_byte || first / u64::from(limit) != end / u64::from(limit)
     }
 
     pub fn is_mirrored(&self) -> bool {
