@@ -86,13 +86,16 @@ def _is_number(value: object) -> bool:
 
 _TEXT = ("a text", _is_text)
 _TEXTS = ("a text, or a list of them", lambda value: (_is_text(value) and value) or _several(_is_text)(value))
+_TEXT_OR_MAPPING = ("a text or a mapping", lambda value: _is_text(value) or _is_mapping(value))
 _WHOLE = (f"a whole number from 0 to {_MOST}", _is_whole)
 _TRUTH = ("True or False", _is_truth)
 _PATH = ("a path", _is_path)
 _FUNCTION = ("a function", callable)
 
 _FORMS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
-    **dict.fromkeys(("pacing", "limit", "keep_time", "match", "message", "handler", "cc", "opt"), _TEXT),
+    **dict.fromkeys(
+        ("pacing", "limit", "keep_time", "match", "message", "handler", "cc", "opt", "model", "pattern"), _TEXT
+    ),
     **dict.fromkeys(("count", "seed", "threads"), _WHOLE),
     **dict.fromkeys(("profile", "paths", "capture_drops", "check", "keep_packets", "debug"), _TRUTH),
     **dict.fromkeys(("timeline", "waves", "folder", "base_dir", "path", "cache", "out", "script"), _PATH),
@@ -104,11 +107,12 @@ _FORMS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "flags": ("a list of texts", _several(_is_text)),
     "faults": ("a text or a mapping", lambda value: _is_text(value) or _several(_is_text)(value) or _is_mapping(value)),
     **dict.fromkeys(
-        ("policy", "topology", "switch"), ("a text or a mapping", lambda value: _is_text(value) or _is_mapping(value))
+        ("policy", "topology", "switch", "loggops"),
+        ("a text or a mapping", lambda value: _is_text(value) or _is_mapping(value)),
     ),
     **dict.fromkeys(("load", "entry"), ("an address", lambda value: _is_whole(value) or _is_text(value))),
     "defines": ("a mapping from names of macros to texts or numbers", _is_macros),
     **dict.fromkeys(("values", "link"), ("a mapping", _is_mapping)),
     "policies": ("a mapping with names", lambda value: _is_mapping(value) and all(map(_is_text, value))),
 }
-_NEVER_NONE = ("sources", "opt", "flags", "debug", "keep_packets")
+_NEVER_NONE = ("sources", "path", "opt", "flags", "debug", "keep_packets")

@@ -6,11 +6,11 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spinet import _core, _html, packet_table
+from spinet import _arguments, _core, _html, packet_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,6 +47,7 @@ class Schedule:
 
     def write(self, path: str | Path, *, binary: bool | None = None) -> None:
         """Write a file: binary or text. Default: binary if the name ends with ``.bin``."""
+        _arguments.check({"path": path})
         path = Path(path)
         binary = path.suffix == ".bin" if binary is None else binary
         if path.exists() and not path.is_file():
@@ -138,6 +139,7 @@ def read(path: str | Path) -> Schedule:
     InputError
         If it is not a schedule; the text names the place.
     """
+    _arguments.check({"path": path})
     return Schedule(_core.GoalSchedule.read(str(path)))
 
 
@@ -150,6 +152,8 @@ def parse(text: str, name: str = "schedule") -> Schedule:
     >>> goal.parse("num_ranks 1\\nrank 0 {\\ncalc 100\\n}")
     <Schedule of 1 ranks, 1 operations>
     """
+    if not isinstance(text, str):
+        raise _core.UsageError(f"the schedule is {text!r}, must be a text")
     return Schedule(_core.GoalSchedule.parse(text, name))
 
 
@@ -171,6 +175,7 @@ def make(pattern: str, *, ranks: int, bytes: int = 1, segment: int = 1, ways: in
     seed
         Seed of random patterns.
     """
+    _arguments.check({"pattern": pattern})
     return Schedule(
         _core.GoalSchedule.make(
             pattern,
@@ -253,6 +258,13 @@ def run(
     InputError
         If the schedule is wrong, or waits forever: the text names the ranks that wait.
     """
+    _arguments.check(
+        {"loggops": loggops, "model": model, "nic": nic, "topology": topology, "link": link, "switch": switch}
+        | {"handler": handler, "match": match, "seed": seed, "limit": limit}
+        | {"threads": threads, "folder": folder}
+    )
+    if not isinstance(program, str | Path | Sequence | None):
+        raise _core.UsageError(f"program is {program!r}, must be a path, or a list of them")
     if not isinstance(loggops, str):
         loggops = ",".join(f"{name}={value}" for name, value in loggops.items())
     if nic == PLAIN and topology is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any, cast
 
 import pyarrow.parquet as pq
 import pytest
@@ -264,3 +265,19 @@ def test_several_processes_do_not_run_a_schedule_each(
     assert spinet.cli.main(["goal", str(two)]) == 2
     error = capsys.readouterr().err
     assert "mpiexec started 2 processes, and spinet goal run runs in one" in error and "key schedule" in error
+
+
+def test_functions_name_arguments_that_cannot_be_right(tmp_path: Path) -> None:
+    schedule, wrong = goal.make("scatter", ranks=2), cast(Any, 3)
+    with pytest.raises(InputError, match=r"^pattern is 3, must be a text"):
+        goal.make(wrong, ranks=2)
+    with pytest.raises(InputError, match=r"^ranks is 'x', must be 0 to"):
+        goal.make("scatter", ranks=cast(Any, "x"))
+    with pytest.raises(InputError, match=r"^the schedule is 3, must be a text"):
+        goal.parse(wrong)
+    for call in (lambda: goal.read(wrong), lambda: goal.run(wrong), lambda: schedule.write(wrong)):
+        with pytest.raises(InputError, match=r"^path is 3, must be a path"):
+            call()
+    for name in ("loggops", "topology", "model", "program"):
+        with pytest.raises(InputError, match=rf"^{name} is 3, must be "):
+            goal.run(schedule, **{name: wrong})

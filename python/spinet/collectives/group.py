@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spinet import _files, _portable, _programs, toolchain
+from spinet import _arguments, _core, _files, _portable, _programs, toolchain
 from spinet._core import UsageError
 from spinet.collectives import hosts, switches, tree
 from spinet.collectives.flare import START_LINK, TYPES
@@ -79,7 +79,7 @@ class Group:
         if self.operation not in OPERATIONS:
             raise UsageError(f"operation is {self.operation!r}, must be one of {', '.join(OPERATIONS)}")
         most = SMALL_SIZE if self.operation == "doubling" else MAX_SIZE
-        if not 2 <= self.size <= most:
+        if not 2 <= _core.whole("size", self.size) <= most:
             raise UsageError(f"size is {self.size}, must be 2 to {most}")
         if self.dtype not in TYPES:
             raise UsageError(f"dtype is {self.dtype!r}, must be one of {', '.join(TYPES)}")
@@ -87,7 +87,7 @@ class Group:
             raise UsageError(f"op is {self.op!r}, must be one of sum, min, max, prod")
         if not 0 <= self.root < self.size:
             raise UsageError(f"root is {self.root}, must be a rank: 0 to {self.size - 1}")
-        if self.n_bytes < 1 and self.operation != "barrier":
+        if _core.whole("n_bytes", self.n_bytes) < 1 and self.operation != "barrier":
             raise UsageError(f"n_bytes is {self.n_bytes}, must be 1 or more")
         if self.n_bytes % (TYPES[self.dtype] if self.custom is None else 1):
             raise UsageError(
@@ -227,6 +227,7 @@ class Group:
         counts = {rank: self.starts.count(rank) for rank in range(self.size)}
         send = [{"source": f"{go},count={count}", "to": f"n{rank}"} for rank, count in counts.items() if count]
         nodes.append({"name": f"n{self.size}", "send": send})
+        _arguments.check({"link": link})
         shared = dict(link or {"rate": "100G", "delay": "300 ns"})
         return tree.around(nodes, self.size, leaves, shared, shared | START_LINK)
 
@@ -346,6 +347,7 @@ class Group:
 
         Returns the paths of these files. The folder must not exist; it can be moved to other machines.
         """
+        _arguments.check({"path": folder})
         folder = Path(folder)
         made = self.versions(leaves=leaves, link=link)
         with OutputFolder(folder) as output:
