@@ -1,14 +1,15 @@
 //! Accesses of cores outside their own L1: registers beside them, peripherals of the cluster, and the rest of the NIC.
 
 use super::Cluster;
+use super::cores::FIRST_PERIPHERALS;
 use super::dma_frontend::{DmaAccess, Launched, Launcher, is_public};
 use super::drivers::DriverAccess;
 use super::events::Reply;
-use super::hpu::Wait;
+use super::hpu::{Hpu, Wait};
 use crate::events::HANDLER_LOST;
 use crate::map;
 use crate::pe::{PeOp, PeReply, PeRequest};
-use blocks::cpu::AccessKind;
+use blocks::cpu::{AccessKind, Plain};
 use isa::riscv::Load;
 use kernel::{Cycle, members};
 
@@ -24,14 +25,21 @@ const UNMAPPED: u64 = 14;
 /// Source: PsPIN RTL a49fec8, `cluster_interconnect_wrap.sv` (`CLUSTER_ID` of `XBAR_PE`), `axi2per_req_channel.sv`.
 const CLUSTER_BUS: u64 = 10;
 
-/// Peripherals of the first cluster.
-const FIRST: u32 = map::L1_BASE + map::CLUSTER_PERIPHERALS;
-
 /// Number of the instruction cache's control unit, in bits 10 to 13 of an address.
 const CACHE_CONTROL: u32 = 5;
 
 /// Number of the driver on a core's own link, in bits 10 to 19 of an address.
 const DRIVER: u32 = 1 << 4 | 4;
+
+/// Returns true if an address beside the cores is on a core's own link.
+pub(super) fn is_link(addr: u32) -> bool {
+    addr & 0x4000 != 0
+}
+
+/// Returns true if an address beside the cores is that of the driver.
+fn is_driver(addr: u32) -> bool {
+    addr >> 10 & 0x3ff == DRIVER
+}
 
 impl Cluster {
     /// The word that core `i` requested was granted in cycle `granted`. The access is done, or its second half follows.
@@ -53,18 +61,40 @@ impl Cluster {
         self.complete(i, now, granted, raw);
     }
 
+    /// The most frequent access outside L1: core `i` reads a word of its task or writes one of a command, and runs ahead.
+    /// The guard allows this at all times. Returns false, without effect, for all other accesses.
+    pub(super) fn access_driver_words(&mut self, i: usize, now: Cycle) -> bool {
+        let addr = self.cores[i].core.access().addr;
+        if !(self.plan.is_open(now) && is_driver(addr) && addr & 3 == 0 && self.cores.is_beside(addr)) {
+            return false;
+        }
+        let Hpu { core, driver, .. } = &mut self.cores[i];
+        let write = match core.waits_for() {
+            Plain::LoadsWord => None,
+            Plain::StoresWord => Some(core.access().value),
+            Plain::Other | Plain::Not => return false,
+        };
+        let Some(word) = driver.access_words(now, addr & 0x3fc, write) else { return false };
+        if write.is_none() {
+            core.load_plain(now, word);
+        }
+        if core.pass_plain(&self.fetch.runway(self.plan.horizon(now)), now) {
+            let at = core.time() + 1;
+            self.request(i, now, at);
+        } else {
+            self.advance_carefully(i, now);
+        }
+        true
+    }
+
     /// An access of core `i` to an address outside its own L1.
     pub(super) fn access_elsewhere(&mut self, i: usize, addr: u32, now: Cycle) {
-        let own = map::L1_BASE + self.cores.cluster * map::L1_STRIDE + map::CLUSTER_PERIPHERALS;
-        let window = addr >> 20;
-        let is_link = addr & 0x4000 != 0;
-        let is_mistaken = self.cores.mistakes.peripherals_of_cluster_0_are_own && window == FIRST >> 20 && !is_link;
-        let is_beside = window == map::ALIAS_PERIPHERALS >> 20 || window == own >> 20 || is_mistaken;
-        let is_link = is_beside && is_link;
+        let is_beside = self.cores.is_beside(addr);
+        let is_link = is_beside && is_link(addr);
         if !is_link {
             self.fetch_behind_access(i, now);
         }
-        let is_drivers = is_link && addr >> 10 & 0x3ff == DRIVER;
+        let is_drivers = is_link && is_driver(addr);
         if !is_drivers {
             // Accesses to the driver are the most frequent and rarely affect other parts: `Drivers::access` decides.
             self.plan.do_all();
@@ -139,7 +169,7 @@ impl Cluster {
             },
             _ => (self.slow_register(i as u32, addr, op, now), 0),
         };
-        let over_the_bus = ![map::ALIAS_PERIPHERALS, FIRST].map(|at| at >> 20).contains(&(addr >> 20));
+        let over_the_bus = ![map::ALIAS_PERIPHERALS, FIRST_PERIPHERALS].map(|at| at >> 20).contains(&(addr >> 20));
         let extra = extra + if over_the_bus { CLUSTER_BUS } else { 0 };
         self.word_done(i, now, now + SLOW_PERIPHERAL + extra, word);
     }

@@ -1,8 +1,10 @@
 //! The cores of a cluster, and the banks of L1 that they request.
 
+use super::access::is_link;
 use super::hpu::{Hpu, Wait};
 use super::l1::L1;
 use super::ready::Ready;
+use crate::map;
 use crate::params::{MAX_CORES, PspinParams, RtlMistakes};
 use blocks::cpu::Program;
 use kernel::Cycle;
@@ -11,6 +13,9 @@ use std::ops::{Index, IndexMut};
 /// Registers of the first two arguments, by number.
 const A0: u8 = 10;
 const A1: u8 = 11;
+
+/// Peripherals of the first cluster.
+pub(super) const FIRST_PERIPHERALS: u32 = map::L1_BASE + map::CLUSTER_PERIPHERALS;
 
 /// All HPUs with the calendar of their next actions.
 pub(super) struct Cores {
@@ -59,6 +64,16 @@ impl Cores {
 
     pub fn len(&self) -> usize {
         self.hpus.len()
+    }
+
+    /// Returns true if an address is beside the cores: a peripheral of the cluster, or a register on a core's own link.
+    #[inline]
+    pub fn is_beside(&self, addr: u32) -> bool {
+        let own = map::L1_BASE + self.cluster * map::L1_STRIDE + map::CLUSTER_PERIPHERALS;
+        let window = addr >> 20;
+        let is_mistaken =
+            self.mistakes.peripherals_of_cluster_0_are_own && window == FIRST_PERIPHERALS >> 20 && !is_link(addr);
+        window == map::ALIAS_PERIPHERALS >> 20 || window == own >> 20 || is_mistaken
     }
 
     /// Core `i` requests memory from cycle `at` on.

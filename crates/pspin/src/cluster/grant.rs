@@ -70,6 +70,9 @@ impl Cluster {
 
     /// Core `i` requests memory, but not a bank of the own L1 that it may access.
     fn access(&mut self, i: usize, now: Cycle) {
+        if self.access_driver_words(i, now) {
+            return;
+        }
         let addr = self.cores[i].next_address();
         if self.cores[i].guard.is_own_l1(addr) { self.refuse(i, now) } else { self.access_elsewhere(i, addr, now) }
     }
