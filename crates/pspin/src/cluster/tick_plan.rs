@@ -25,6 +25,8 @@ pub(super) struct TickPlan {
     max_run_ahead: u64,
     /// Upper bound of both, set from outside.
     run_ahead_bound: u64,
+    /// The cores count cycles by instruction, so they complete no plain accesses.
+    are_watched: bool,
     /// All lines of the program fit into the instruction cache.
     lines_fit: bool,
     /// Before this cycle only cores can act, with their own L1 and their drivers, unless a message arrives. No message
@@ -48,6 +50,7 @@ impl TickPlan {
             run_ahead: 0,
             max_run_ahead: 0,
             run_ahead_bound: MOST_RUN_AHEAD,
+            are_watched: false,
             lines_fit: true,
             cores_only_until: 0,
             next_beat: Cycle::MAX,
@@ -61,6 +64,12 @@ impl TickPlan {
     /// Bounds the cycles by which a core may run ahead.
     pub fn bound_run_ahead(&mut self, cycles: u64) {
         self.run_ahead_bound = cycles.clamp(1, MOST_RUN_AHEAD);
+    }
+
+    /// From now on the cores count cycles by instruction.
+    pub fn watch_cores(&mut self) {
+        self.are_watched = true;
+        self.update();
     }
 
     /// Sets how far a core may run ahead while no line is missing. While the cache is off, a core runs one instruction
@@ -98,8 +107,8 @@ impl TickPlan {
 
     /// Updates the cycles that depend on others.
     fn update(&mut self) {
-        let is_far = self.run_ahead >= LEAST_OPEN;
-        self.open_until = if is_far { self.next_deadline.saturating_sub(self.run_ahead) } else { 0 };
+        let is_open = self.run_ahead >= LEAST_OPEN && !self.are_watched;
+        self.open_until = if is_open { self.next_deadline.saturating_sub(self.run_ahead) } else { 0 };
         self.swift_until = self.cores_only_until.min(self.open_until);
     }
 
