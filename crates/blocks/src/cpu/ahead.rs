@@ -15,7 +15,7 @@ use super::timing;
 use isa::riscv::execute;
 use kernel::Cycle;
 
-/// What bounds a core that runs ahead: its program, the lines that are present, and a cycle.
+/// Bounds of a core that runs ahead: its program, the lines that are present, and a cycle.
 #[derive(Clone, Copy)]
 pub struct Runway<'a> {
     program: &'a Program,
@@ -64,7 +64,7 @@ impl Core {
         self.run_blocks::<PROFILES>(runway, at, held)
     }
 
-    /// What the core does with memory, if it waits for a plain access at the end of a block and nothing else is pending.
+    /// The effect on memory, if the core waits for a plain access at the end of a block and nothing else is pending.
     /// [`Core::pass_plain`] completes such an access.
     #[inline(always)]
     pub fn waits_for(&self) -> Plain {

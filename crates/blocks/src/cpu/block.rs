@@ -75,11 +75,11 @@ pub(super) struct PlainAccess {
     /// The register in the address, and the register with the value.
     pub addr_from: u8,
     pub value_from: u8,
-    /// What it does with memory.
+    /// Its effect on memory.
     pub does: Plain,
 }
 
-/// What a core that waits for a plain access does with memory.
+/// The effect of a plain access on memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Plain {
     /// It loads a word.
@@ -88,7 +88,7 @@ pub enum Plain {
     StoresWord,
     /// It does something else.
     Other,
-    /// It does not wait for a plain access.
+    /// There is none: the core waits for something else, or for another access.
     Not,
 }
 
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
     use isa::riscv::Isa;
 
-    /// What the instruction does, and its constant, if it is a plain access.
+    /// The effect of the instruction, and its constant, if it is a plain access.
     fn plain(word: u32) -> Option<(Plain, u32)> {
         let program = Program::new(Isa::RV32IMAC_XPULPV2, 0, &[word.to_le_bytes(), [0; 4]].concat());
         let plain = Block::at(&program, 0).plain_access?;

@@ -11,7 +11,7 @@ use blocks::cpu::{Access, AccessKind, Core, Plain};
 use isa::riscv::{Load, Width};
 use kernel::{Cycle, members};
 
-/// What is left to do for a port after its grant.
+/// The rest of the work for a port after its grant.
 enum Left {
     /// The grant itself: only its bank has noted it.
     Grant(u32),

@@ -8,7 +8,7 @@ use std::rc::Rc;
 pub(super) struct Waiting(Rc<Cell<u64>>);
 
 impl Waiting {
-    /// Of these ports.
+    /// The set of these ports.
     pub(super) fn at<'a, T: 'a>(ports: impl Iterator<Item = &'a Rx<T>>) -> Self {
         let set = Rc::default();
         (0..).zip(ports).for_each(|(position, port)| port.announce(&set, 1 << position));

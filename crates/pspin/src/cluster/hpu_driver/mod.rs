@@ -211,7 +211,7 @@ impl HpuDriver {
     }
 
     /// The most frequent accesses: reads of the task's registers after its handler has started, and writes of a command's
-    /// words. They change nothing but what the driver shows. `None`, without effect, for all others.
+    /// words. They only change what the driver shows. `None`, without effect, for all others.
     pub fn access_words(&mut self, now: Cycle, offset: u32, write: Option<u32>) -> Option<u32> {
         match (offset, write) {
             (HANDLER | DOORBELL, _) => None,
