@@ -332,8 +332,11 @@ impl MacTransmit {
             let planned = Planned::new(from, addr, Access::Read(bytes)).quiet(is_quiet);
             card.memory.plan(now, planned, Use::Bytes(bytes));
             if !is_planning {
-                break;
+                return None;
             }
+        }
+        if piece.requested == piece.bytes {
+            card.memory.wake_when_sent(now, 0); // The next piece follows.
         }
         None
     }
