@@ -139,7 +139,7 @@ impl<E> Reading<E> {
 
     /// Requests the next piece, or plans all of them. A piece ends at a multiple of `limit`, if one is left and `port` is free.
     /// `what` makes its purpose from its bytes.
-    pub fn ask<T>(&mut self, now: Cycle, port: &mut TrackedPort<T>, limit: u32, what: fn(u32) -> T) {
+    pub fn ask<T>(&mut self, now: Cycle, port: &mut TrackedPort<T>, limit: u32, what: impl Fn(u32) -> T) {
         while self.requested < self.bytes && port.is_free(now) {
             let addr = self.addr.wrapping_add(u64::from(self.requested));
             let bytes = piece(addr, self.bytes - self.requested, limit);

@@ -23,8 +23,7 @@ use super::moves::{MoveLog, Recorder, Route, Wait, count_since};
 use super::protocol::{Attention, Buffers, TransmitOrder, TransmitProgress};
 use super::ring::Ring;
 use super::tracked_port::TrackedReply;
-use crate::activity::earliest;
-use crate::bus::{Access, BusError, Data, Planned};
+use crate::bus::{Access, BusError, Data};
 use crate::ethernet::Frame;
 use kernel::trace::Counter;
 use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Time, Tx};
@@ -53,8 +52,6 @@ pub struct MacTransmit {
     filled: Option<u64>,
     /// Address of the next frame.
     next_frame: u64,
-    /// The same before the last piece was requested completely.
-    frame_before: u64,
     vlan_type: u16,
     is_enabled: bool,
     /// The descriptor that is being read.
@@ -81,8 +78,7 @@ pub struct MacTransmit {
 /// Purpose of a memory reference.
 #[derive(Clone, Copy)]
 enum Use {
-    /// A read of this many bytes of a descriptor.
-    Descriptor(u32),
+    Descriptor,
     /// A read of this many bytes for the first incomplete piece.
     Bytes(u32),
 }
@@ -99,7 +95,6 @@ impl MacTransmit {
             buffers: Buffers::default(),
             filled: None,
             next_frame: 0,
-            frame_before: 0,
             vlan_type: 0x8100,
             is_enabled: false,
             reading: None,
@@ -128,7 +123,6 @@ impl MacTransmit {
     fn apply(&mut self, now: Cycle, order: TransmitOrder) {
         match order {
             TransmitOrder::Reset => {
-                self.take_back(now);
                 self.card.reset();
                 self.reading = None;
                 self.pieces.clear();
@@ -139,10 +133,7 @@ impl MacTransmit {
             }
             TransmitOrder::Enable(is_enabled) => self.is_enabled = is_enabled,
             TransmitOrder::Ring(base) => self.ring.base = base,
-            TransmitOrder::Buffers(buffers) => {
-                self.take_back(now);
-                self.buffers = buffers;
-            }
+            TransmitOrder::Buffers(buffers) => self.buffers = buffers,
             TransmitOrder::Producer(index) => {
                 if let Some(recorder) = &mut self.recorder {
                     recorder.order(now, 0, self.ring.producer, index);
@@ -151,21 +142,17 @@ impl MacTransmit {
             }
             TransmitOrder::Consumer(index) => self.ring.go_to(index),
             TransmitOrder::BufferProducer(addr) => self.filled = Some(addr),
-            TransmitOrder::BufferConsumer(addr) => {
-                self.take_back(now);
-                self.next_frame = addr;
-            }
+            TransmitOrder::BufferConsumer(addr) => self.next_frame = addr,
             TransmitOrder::VlanType(vlan_type) => self.vlan_type = vlan_type,
         }
     }
 
-    /// Handles all replies that have arrived. Returns true if one arrived in this cycle.
     fn take_answers(&mut self, now: Cycle) -> bool {
         let mut any = false;
-        while let Some(TrackedReply { what, result, is_current, at }) = self.card.answer(now) {
-            any |= at == now;
+        while let Some(TrackedReply { what, result, is_current, .. }) = self.card.answer(now) {
+            any = true;
             if is_current {
-                self.take_answer(at, what, result);
+                self.take_answer(now, what, result);
             }
         }
         any
@@ -178,7 +165,7 @@ impl MacTransmit {
             self.attentions.push_back(Attention::Memory(error));
         }
         match what {
-            Use::Descriptor(_) => match result {
+            Use::Descriptor => match result {
                 Ok(data) => self.take_descriptor(now, &data),
                 // The entry is skipped.
                 Err(_) => self.reading = None,
@@ -267,24 +254,17 @@ impl MacTransmit {
 
     fn ask_descriptor(&mut self, now: Cycle) {
         if let Some(reading) = &mut self.reading {
-            reading.ask(now, self.card.descriptors(), self.params.memory_burst_bytes, Use::Descriptor);
+            reading.ask(now, self.card.descriptors(), self.params.memory_burst_bytes, |_| Use::Descriptor);
         }
     }
 
-    /// Requests the next bytes, or plans those of the first incomplete piece; if the buffer is full, returns when it will have room.
+    /// Requests the next bytes; if the buffer is full, returns when it will have room.
     fn ask_bytes(&mut self, now: Cycle) -> Option<Time> {
         let wanted = self.pieces.iter().position(|piece| piece.requested < piece.bytes)?;
-        let mut requested: u64 = self.pieces.iter().map(|piece| u64::from(piece.requested - piece.received)).sum();
+        let requested: u64 = self.pieces.iter().map(|piece| u64::from(piece.requested - piece.received)).sum();
         let held: u64 = self.frames.iter().map(|frame| frame.bytes.len() as u64).sum();
-        let begins = self.begin_of_frame(wanted);
-        let MacTransmit { params, line, clock, card, pieces, frames, buffers, filled, next_frame, .. } = self;
-        let is_planning = card.memory.is_planning();
+        let MacTransmit { params, card, pieces, buffers, filled, next_frame, .. } = self;
         let piece = &mut pieces[wanted];
-        if is_planning && piece.requested == 0 && card.memory.n_planned(now) > 0 {
-            // It begins when the piece before it is requested, because only then is it certain that its bytes are there.
-            card.memory.wake_when_sent(now, 0);
-            return None;
-        }
         // Frames follow each other at multiples of 8 bytes. Firmware may announce a frame before all of it is present.
         let end = buffers.after(piece.addr, u64::from(piece.bytes).next_multiple_of(8));
         let is_there = |filled: u64| {
@@ -294,100 +274,30 @@ impl MacTransmit {
         if piece.requested == 0 && filled.is_some_and(|filled| !is_there(filled)) {
             return None;
         }
-        while piece.requested < piece.bytes {
-            let (addr, bytes) = buffers.piece(piece.addr, piece.requested, piece.bytes, params.memory_burst_bytes);
-            let over = (requested + held + u64::from(bytes)).saturating_sub(u64::from(params.buffer_bytes));
-            let gone = match frames.front() {
-                Some(frame) if over > 0 => frame.gone(clock.edge(now), *line),
-                _ => 0,
-            };
-            if self.recorder.is_some() {
-                piece.times.full += count_since(&mut self.full_since, now, piece.requested > 0 && over > gone);
-            }
-            let mut from = now;
-            if over > gone {
-                let frame = frames.front()?;
-                let due = frame.start? + line.time(PREAMBLE_BYTES + over);
-                if !is_planning || !frame.is_whole || over > frame.bytes.len() as u64 {
-                    return Some(due);
-                }
-                from = clock.cycle_at_or_after(due);
-            }
-            if !card.memory.is_free(now) {
-                break;
-            }
+        let (addr, bytes) = buffers.piece(piece.addr, piece.requested, piece.bytes, params.memory_burst_bytes);
+        let over = (requested + held + u64::from(bytes)).saturating_sub(u64::from(params.buffer_bytes));
+        let gone = match self.frames.front() {
+            Some(frame) if over > 0 => frame.gone(self.clock.edge(now), self.line),
+            _ => 0,
+        };
+        if self.recorder.is_some() {
+            piece.times.full += count_since(&mut self.full_since, now, piece.requested > 0 && over > gone);
+        }
+        if over > gone {
+            let start = self.frames.front()?.start?;
+            return Some(start + self.line.time(PREAMBLE_BYTES + over));
+        }
+        if card.memory.is_free(now) {
+            card.memory.ask(now, addr, Access::Read(bytes), Use::Bytes(bytes));
             if piece.requested == 0 {
                 piece.times.requested = now;
             }
-            let before = piece.requested;
             piece.requested += bytes;
-            requested += u64::from(bytes);
             if piece.requested == piece.bytes {
-                self.frame_before = std::mem::replace(next_frame, end);
+                *next_frame = end;
             }
-            // A frame is started, and a piece completed, in the cycle in which the bytes arrive.
-            let starts =
-                |begin: u32| (begin + before < params.start_bytes) != (begin + piece.requested < params.start_bytes);
-            let is_quiet = piece.requested < piece.bytes && !begins.is_none_or(starts);
-            let planned = Planned::new(from, addr, Access::Read(bytes)).quiet(is_quiet);
-            card.memory.plan(now, planned, Use::Bytes(bytes));
-            if !is_planning {
-                return None;
-            }
-        }
-        if piece.requested == piece.bytes {
-            card.memory.wake_when_sent(now, 0); // The next piece follows.
         }
         None
-    }
-
-    /// The bytes of its frame in front of a piece, unless frames before it are incomplete.
-    fn begin_of_frame(&self, wanted: usize) -> Option<u32> {
-        match (wanted.checked_sub(1), self.frames.back()) {
-            (Some(before), _) => self.pieces[before].is_last.then_some(0),
-            (None, Some(frame)) if !frame.is_whole => (frame.bytes.len() as u32).checked_sub(self.pieces[0].received),
-            (None, _) => Some(0),
-        }
-    }
-
-    /// Returns true if a frame is on the line that is not read completely. Its bytes must arrive in time, so each one is noticed in the
-    /// cycle in which it arrives.
-    fn is_in_a_hurry(&self) -> bool {
-        self.frames.back().is_some_and(|frame| frame.start.is_some() && !frame.is_whole)
-    }
-
-    /// When to tick although all that can be sent is planned. `is_stuck` says that a frame has left after the buffer was found full: the
-    /// next look at the buffer is at the next reference or reply.
-    fn next_look(&self, now: Cycle, is_stuck: bool) -> Option<Cycle> {
-        let memory = &self.card.memory;
-        let is_aloud = is_stuck || self.is_in_a_hurry();
-        memory.reply_aloud(is_aloud);
-        let n_planned = memory.n_planned(now);
-        if is_stuck && n_planned > memory.n_planned(now + 1) {
-            return Some(now + 1);
-        }
-        if is_stuck && n_planned > 0 {
-            memory.wake_when_sent(now, n_planned - 1);
-        }
-        memory.reply_due().filter(|_| is_aloud)
-    }
-
-    /// Takes back what was planned and not sent before this tick.
-    fn take_back(&mut self, now: Cycle) {
-        let MacTransmit { card, pieces, reading, next_frame, frame_before, .. } = self;
-        for what in card.memory.take_back(now) {
-            match what {
-                Use::Descriptor(bytes) => reading.as_mut().expect("a descriptor is being read").take_back(bytes),
-                Use::Bytes(bytes) => {
-                    let mut pieces = pieces.iter_mut().rev();
-                    let piece = pieces.find(|piece| piece.requested > 0).expect("a piece requested it");
-                    if piece.requested == piece.bytes {
-                        *next_frame = *frame_before;
-                    }
-                    piece.requested -= bytes;
-                }
-            }
-        }
     }
 
     /// Starts the next frame if possible and delivers frames that have left. Returns when to call again.
@@ -437,9 +347,6 @@ impl MacTransmit {
 impl Component for MacTransmit {
     fn tick(&mut self, now: Cycle) -> Activity {
         let mut acted = false;
-        if self.card.orders.is_due(now) {
-            self.take_answers(now.saturating_sub(1));
-        }
         while let Some(order) = self.card.orders.take_due(now) {
             self.apply(now, order);
             acted = true;
@@ -447,24 +354,13 @@ impl Component for MacTransmit {
         acted |= self.take_answers(now);
         acted |= self.report();
         acted |= self.begin(now);
-        let may_plan = self.recorder.is_none() && !self.card.is_split() && !self.is_in_a_hurry();
-        let is_planning = self.card.memory.start_planning(may_plan);
-        if !is_planning || self.reading.as_ref().is_some_and(Reading::is_asking) {
-            self.take_back(now);
-        }
         self.ask_descriptor(now);
         let room = self.ask_bytes(now);
-        let n_frames = self.n_frames;
         let leaves = self.transmit(now);
-        let is_stuck = room.is_some() && self.n_frames > n_frames;
         let due = [room, leaves].into_iter().flatten().min();
         // To record waiting times, the assist must check after each request if the buffer is full.
         let may_ask = if self.recorder.is_some() { self.card.has_sent(now) } else { self.card.may_follow(now) };
-        let activity = next_activity(self.clock, now, acted || may_ask, due);
-        match self.next_look(now, is_stuck && is_planning) {
-            Some(cycle) => earliest(activity, Activity::Until(cycle.max(now + 1))),
-            None => activity,
-        }
+        next_activity(self.clock, now, acted || may_ask, due)
     }
 
     fn ports(&self, ports: &mut Ports) {
