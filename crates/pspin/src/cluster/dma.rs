@@ -2,8 +2,8 @@
 //!
 //! This file contains the engine's interface and its burst reshaper; `dma/movement.rs` moves the beats.
 
-mod chunk;
 mod movement;
+mod part;
 #[cfg(test)]
 mod tests;
 
@@ -12,10 +12,10 @@ use super::ports::DmaPorts;
 use super::wide::{BeatRequester, BeatRequests};
 use crate::params::{PspinParams, Regions};
 use crate::protocol::PAGE_BYTES;
-use chunk::{Chunk, Place};
 use kernel::trace::Counter;
 use kernel::{Cycle, Ports};
-use movement::{EMITTERS, Movement};
+use movement::Movement;
+use part::{Place, ReadPart, Side, WritePart};
 use std::collections::VecDeque;
 
 /// The requester of a transfer.
@@ -43,25 +43,26 @@ const TO_EMITTED: u64 = 1;
 /// Cycles between two accepted transfers: the arbiter in front of the engine passes on one a cycle.
 const ACCEPT_INTERVAL: u64 = 1;
 
-/// The part of a transfer that the reshaper has not cut off yet.
+/// The part of a transfer that the reshaper has not cut off yet: the next addresses, and the bytes left to read and to write.
 struct Transfer {
     owner: Owner,
     src: u32,
     dst: u32,
-    left: u32,
+    to_read: u32,
+    to_write: u32,
 }
 
 /// The engine.
 ///
 /// Timing:  one transfer is accepted in [`ACCEPT_INTERVAL`] cycles. Its first burst leaves 3 cycles later, further ones
 ///          one a cycle. The engine moves 64 bytes a cycle in each direction. Transfers finish in order, one a cycle.
-///          The emitters hold a part of a transfer until its last beat has left the buffer, at most [`EMITTERS`] parts.
-///          The burst reshaper holds the transfer whose parts are pending, and the FIFO holds all later ones. The FIFO
-///          shows room 2 cycles after a beat that makes room in the emitters.
-/// Source:  PsPIN RTL a49fec8, `dmac_wrap.sv`, `dma_noc.sv`; the delays of its registers add up to the RTL
-///          measurements.
-/// Differs: a transfer is cut at the pages of both sides. The RTL cuts reads at the pages of the source and writes at
-///          those of the destination. With exact regions a packet's last word in L1 is filled with zeros.
+///          The burst reshaper cuts reads at the pages of the source and writes at those of the destination, one of each
+///          in a cycle. The emitters hold 12 reads, each until its last beat is in the buffer, and 12 writes, each until
+///          its last beat has left it. The burst reshaper holds the transfer whose parts are pending, and the FIFO holds
+///          all later ones. The FIFO shows room 2 cycles after a beat that makes room in the emitters.
+/// Source:  PsPIN RTL a49fec8, `dmac_wrap.sv`, `dma_noc.sv`, `axi_dma_burst_reshaper.sv` with `decouple_rw`; the delays of
+///          its registers add up to the RTL measurements.
+/// Differs: with exact regions a packet's last word in L1 is filled with zeros.
 pub struct Dma {
     l1_base: u32,
     l1_bytes: u32,
@@ -126,7 +127,7 @@ impl Dma {
         self.accepts_from = now + ACCEPT_INTERVAL;
         self.launched = self.launched.wrapping_add(1);
         self.bytes.add(size.into());
-        self.waiting.push_back((now + TO_RESHAPER, Transfer { owner, src, dst, left: size }));
+        self.waiting.push_back((now + TO_RESHAPER, Transfer { owner, src, dst, to_read: size, to_write: size }));
         self.launched
     }
 
@@ -180,8 +181,7 @@ impl Dma {
 
     /// The next cycle in which the engine has work, if no reply arrives before; `Cycle::MAX` if there is none.
     pub fn next_event(&self, now: Cycle) -> Cycle {
-        let reshapes = self.has_more() && self.movement.n_emitted() < EMITTERS;
-        if reshapes || self.movement.moves() { now + 1 } else { self.next_finish(now) }
+        if self.reshapes() || self.movement.moves() { now + 1 } else { self.next_finish(now) }
     }
 
     /// The first cycle after `now` in which the engine may send a request to L2 or a transfer may end, if no launch and
@@ -207,24 +207,44 @@ impl Dma {
         self.reshaped.is_some() || !self.waiting.is_empty()
     }
 
-    /// The burst reshaper passes a part on and takes the next transfer, if the emitters have room.
-    fn reshape(&mut self, now: Cycle) {
-        if self.movement.n_emitted() >= EMITTERS {
-            return;
+    /// Returns true if the burst reshaper may have work in the next cycle.
+    fn reshapes(&self) -> bool {
+        let (may_read, may_write) = self.movement.rooms();
+        match &self.reshaped {
+            Some(transfer) => may_read && transfer.to_read > 0 || may_write && transfer.to_write > 0,
+            None => may_read && may_write && !self.waiting.is_empty(),
         }
-        if let Some(Transfer { owner, src, dst, left }) = self.reshaped.take() {
-            let size = left.min(PAGE_BYTES - src % PAGE_BYTES).min(PAGE_BYTES - dst % PAGE_BYTES);
-            let ends = size == left;
-            let fills_word = ends && self.fills_words && owner == Owner::Scheduler;
-            let (from, to) = ((self.place(src, size), src), (self.place(dst, size), dst));
-            let finishes = ends.then_some(Finished { owner });
-            self.movement.take(Chunk::new(now + TO_EMITTED, from, to, size, finishes, fills_word));
-            if !ends {
-                let (src, dst) = (src.wrapping_add(size), dst.wrapping_add(size));
-                self.reshaped = Some(Transfer { owner, src, dst, left: left - size });
+    }
+
+    /// The burst reshaper passes on a read and a write as far as the emitters have room. If the transfer is cut completely,
+    /// it takes the next one.
+    fn reshape(&mut self, now: Cycle) {
+        let (may_read, may_write) = self.movement.rooms();
+        if let Some(mut transfer) = self.reshaped.take() {
+            let Transfer { owner, src, dst, to_read, to_write } = transfer;
+            let emitted = now + TO_EMITTED;
+            if may_read && to_read > 0 {
+                let size = to_read.min(PAGE_BYTES - src % PAGE_BYTES);
+                // Bytes that are read and not written: the destination is behind by so many.
+                let to = dst.wrapping_add(to_write.wrapping_sub(to_read));
+                let side = Side::new(emitted, self.place(src, size), src, size);
+                self.movement.take_read(ReadPart { side, to });
+                (transfer.src, transfer.to_read) = (src.wrapping_add(size), to_read - size);
+            }
+            if may_write && to_write > 0 {
+                let size = to_write.min(PAGE_BYTES - dst % PAGE_BYTES);
+                let ends = size == to_write;
+                let fills_word = ends && self.fills_words && owner == Owner::Scheduler;
+                let from = src.wrapping_sub(to_write.wrapping_sub(to_read));
+                let side = Side::new(emitted, self.place(dst, size), dst, size);
+                self.movement.take_write(WritePart::new(side, from, ends.then_some(Finished { owner }), fills_word));
+                (transfer.dst, transfer.to_write) = (dst.wrapping_add(size), to_write - size);
+            }
+            if transfer.to_read > 0 || transfer.to_write > 0 {
+                self.reshaped = Some(transfer);
             }
         }
-        if self.reshaped.is_none() && self.waiting.front().is_some_and(|&(at, _)| at <= now) {
+        if may_read && may_write && self.reshaped.is_none() && self.waiting.front().is_some_and(|&(at, _)| at <= now) {
             self.left_at = now;
             self.reshaped = self.waiting.pop_front().map(|(_, transfer)| transfer);
         }

@@ -8,7 +8,7 @@ mod reads;
 mod writes;
 
 use super::Finished;
-use super::chunk::{At, Chunk, Open, Place};
+use super::part::{At, Bytes, Open, Place, ReadPart, Side, WritePart};
 use crate::cluster::l1::L1;
 use crate::cluster::ports::DmaPorts;
 use crate::cluster::wide::BeatRequests;
@@ -18,8 +18,8 @@ use kernel::trace::Counter;
 use kernel::{Cycle, Ports};
 use std::collections::VecDeque;
 
-/// Number of chunks that the emitters hold. Source: `dmac_wrap.sv`, AxiAxReqDepth.
-pub const EMITTERS: usize = 12;
+/// Number of reads, and of writes, that the emitters hold. Source: `dmac_wrap.sv`, AxiAxReqDepth.
+const EMITTERS: usize = 12;
 /// Number of beats that a register of the crossbar holds. Source: `spill_register.sv`.
 const REGISTER: u32 = 2;
 /// Cycles from a request's departure from the emitters to its arrival at the crossbar.
@@ -29,7 +29,7 @@ const RESPONSE: u64 = 1;
 /// Cycles from a response at the crossbar to its arrival at the engine.
 const RESPONSE_TO_ENGINE: u64 = 1;
 
-/// The chunks in flight, and the position of each stage in them. All stages handle the chunks in order.
+/// The parts in flight, and the position of each stage in them. All stages handle the parts in order.
 ///
 /// Timing:  see [`super::Dma`]. A read beat is at the engine 2 cycles after L1 has served it, and in the lanes in the
 ///          next cycle. A write beat leaves the lanes at the earliest one cycle after that. In the following cycle it
@@ -37,8 +37,9 @@ const RESPONSE_TO_ENGINE: u64 = 1;
 ///          the next address when the burst before it has left, and its data one cycle later.
 /// Source:  PsPIN RTL a49fec8, `dmac_wrap.sv`, `axi_dma_data_mover.sv`, `axi_demux.sv`, `axi_to_mem.sv`.
 /// Differs: an engine that writes to L2 does not stop other engines' reads of L2: if its buffer is full or its bytes are late,
-///          its own data wait in front of the crossbar. A write burst is sent whole with its first beat. Bytes that are not
-///          read yet have the values that L1 holds at that time. The response is as late as the last beat requires.
+///          its own data wait in front of the crossbar. A write burst is sent whole with its first beat. Bytes of L1 that
+///          are not read yet have the values that L1 holds at that time; bytes of L2 must have come. The response is as
+///          late as the last beat requires.
 pub struct Movement {
     ports: DmaPorts,
     /// The number of beats that the memories know to be held.
@@ -46,20 +47,27 @@ pub struct Movement {
     /// Arrival cycles of beats that the memories reported as late before the reply with their data came.
     late: Vec<Cycle>,
     max_bursts: u32,
-    chunks: VecDeque<Chunk>,
-    /// Number of `chunks` whose beats L1 may write at less than one a cycle, even without other requests.
+    /// Reads whose last beat is not in the lanes, and the number of the first one.
+    reads: VecDeque<ReadPart>,
+    first_read: u64,
+    /// Writes without a response, and the number of the first one.
+    writes: VecDeque<WritePart>,
+    first_write: u64,
+    /// Number of `writes` whose beats L1 may write at less than one a cycle, even without other requests.
     n_uneven: u32,
-    /// Number of `chunks` that go to L2.
+    /// Number of `writes` that go to L2.
     n_to_l2: u32,
-    /// Number of the first chunk in `chunks`.
-    first: u64,
+    /// Bytes that are read, from the first one of the part in `passes` on. The next `n_ahead` bytes to read are not added:
+    /// a write to L2 was sent with them.
+    bytes: Bytes,
+    n_ahead: u32,
 
-    /// The next chunk whose read passes the crossbar, and the first cycle for it.
+    /// The next part whose read passes the crossbar, and the first cycle for it.
     next_read: (u64, Cycle),
     open_reads: Open,
-    /// Chunks that are requested from L2.
+    /// Reads that are requested from L2.
     at_l2: VecDeque<u64>,
-    /// Chunks that are requested from L1, and the next beat of the first one.
+    /// Reads that are requested from L1, and the next beat of the first one.
     at_l1: VecDeque<u64>,
     l1_beat: u32,
     /// L1's converter requests that beat.
@@ -73,7 +81,8 @@ pub struct Movement {
     arrived: u32,
     had_room: bool,
 
-    /// The next beats to enter the register, to fill the lanes, to leave the lanes, and to pass the crossbar.
+    /// The next beats to enter the register and to fill the lanes, of reads; to leave the lanes and to pass the crossbar, of
+    /// writes.
     enters: At,
     fills: At,
     drains: At,
@@ -82,13 +91,13 @@ pub struct Movement {
 
     /// Beats in the crossbar's register from the engine.
     leaving: u32,
-    /// The next chunk whose write address passes the crossbar, and the first cycle for it. `is_decided` is true if the
+    /// The next part whose write address passes the crossbar, and the first cycle for it. `is_decided` is true if the
     /// crossbar has admitted it.
     next_write: (u64, Cycle),
     is_decided: bool,
     open_writes: Open,
-    /// Number of writes that the interconnect to L2 has taken and not answered. `sent` are the chunks whose writes are
-    /// sent.
+    /// Number of writes that the interconnect to L2 has taken and not answered. `sent` are the
+    /// parts whose writes are sent.
     l2_writes: u32,
     sent: VecDeque<u64>,
     /// L1's converter requests the beat that has passed.
@@ -107,10 +116,14 @@ impl Movement {
             reported: 0,
             late: Vec::new(),
             max_bursts,
-            chunks: VecDeque::new(),
+            reads: VecDeque::new(),
+            first_read: 0,
+            writes: VecDeque::new(),
+            first_write: 0,
             n_uneven: 0,
             n_to_l2: 0,
-            first: 0,
+            bytes: Bytes::default(),
+            n_ahead: 0,
             next_read: (0, 0),
             open_reads: Open::default(),
             at_l2: VecDeque::new(),
@@ -146,21 +159,27 @@ impl Movement {
         ports.input("dma_late", &self.ports.late);
     }
 
-    /// Number of chunks that are read from or written to an unmapped address.
+    /// Number of parts that are read from or written to an unmapped address.
     pub fn faults(&self) -> u64 {
         self.faults.total()
     }
 
-    /// Number of chunks whose last beat has not left the buffer.
-    pub fn n_emitted(&self) -> usize {
-        self.chunks.len() - (self.drains.chunk.max(self.first) - self.first) as usize
+    /// Returns true if the emitters have room for a read, and if they have room for a write.
+    pub fn rooms(&self) -> (bool, bool) {
+        let n_drained = self.drains.part.max(self.first_write) - self.first_write;
+        (self.reads.len() < EMITTERS, self.writes.len() - (n_drained as usize) < EMITTERS)
     }
 
-    /// Adds a chunk.
-    pub fn take(&mut self, chunk: Chunk) {
-        self.n_uneven += u32::from(chunk.is_uneven());
-        self.n_to_l2 += u32::from(chunk.to.0 == Place::L2);
-        self.chunks.push_back(chunk);
+    /// Adds a read.
+    pub fn take_read(&mut self, part: ReadPart) {
+        self.reads.push_back(part);
+    }
+
+    /// Adds a write.
+    pub fn take_write(&mut self, part: WritePart) {
+        self.n_uneven += u32::from(part.is_uneven);
+        self.n_to_l2 += u32::from(part.side.place == Place::L2);
+        self.writes.push_back(part);
     }
 
     /// The next transfer that has ended, and the cycle of its end.
@@ -170,10 +189,9 @@ impl Movement {
 
     /// Returns true if something may happen in the next cycle without a reply.
     pub fn moves(&self) -> bool {
-        let end = self.first + self.chunks.len() as u64;
-        let waits_for_data = self.is_decided && matches!(self.chunk(self.next_write.0).to.0, Place::L1(_));
-        self.next_read.0 != end
-            || self.next_write.0 != end && !waits_for_data
+        let waits_for_data = self.is_decided && matches!(self.write(self.next_write.0).side.place, Place::L1(_));
+        self.has_read(self.next_read.0)
+            || self.has_write(self.next_write.0) && !waits_for_data
             || !self.at_l1.is_empty()
             || !self.coming.is_empty()
             || self.arrived + self.leaving != 0
@@ -183,18 +201,18 @@ impl Movement {
             || !self.finished.is_empty()
     }
 
-    /// The first cycle after `now` in which a request to L2 may leave or a transfer may end, if no chunk and no reply
+    /// The first cycle after `now` in which a request to L2 may leave or a transfer may end, if no part and no reply
     /// arrives.
     pub fn shows_at(&self, now: Cycle) -> Cycle {
         let ended = self.finished.front().map_or(Cycle::MAX, |&(at, _)| at.max(now + 1));
-        let Some(first) = self.chunks.front() else { return ended };
-        let is_all_requested = self.next_read.0 == self.first + self.chunks.len() as u64;
-        if !is_all_requested || self.chunks.iter().any(|chunk| !matches!(chunk.to.0, Place::L1(_))) {
+        let Some(first) = self.writes.front() else { return ended };
+        let is_in_l1 = |part: &WritePart| matches!(part.side.place, Place::L1(_));
+        if self.has_read(self.next_read.0) || !self.writes.iter().all(is_in_l1) {
             return now + 1;
         }
         // At best, L1 writes one beat in each cycle, starting with the next one.
-        let written = if self.passes.chunk == self.first { self.passes.beat } else { 0 };
-        ended.min(now + Cycle::from(first.writes - written) + RESPONSE + RESPONSE_TO_ENGINE)
+        let written = if self.passes.part == self.first_write { self.passes.beat } else { 0 };
+        ended.min(now + Cycle::from(first.side.beats - written) + RESPONSE + RESPONSE_TO_ENGINE)
     }
 
     /// Simulates one cycle, except for L1.
@@ -217,25 +235,33 @@ impl Movement {
 
     /// The beats of L1 that its converters request.
     pub fn requests(&self) -> BeatRequests {
-        let line = |at: At, side: fn(&Chunk) -> Place| {
-            let Place::L1(offset) = side(self.chunk(at.chunk)) else { unreachable!("the chunk is in L1") };
-            (offset & !(BEAT_BYTES - 1)) + at.beat * BEAT_BYTES
+        let line = |Side { place, .. }: Side, beat: u32| {
+            let Place::L1(offset) = place else { unreachable!("the part is in L1") };
+            (offset & !(BEAT_BYTES - 1)) + beat * BEAT_BYTES
         };
-        let read = || line(At { chunk: self.at_l1[0], beat: self.l1_beat }, |chunk| chunk.from.0);
-        let write = || line(self.passes, |chunk| chunk.to.0);
+        let read = || line(self.read(self.at_l1[0]).side, self.l1_beat);
+        let write = || line(self.write(self.passes.part).side, self.passes.beat);
         BeatRequests { write: self.requests_write.then(write), read: self.requests_read.then(read) }
     }
 
-    fn chunk(&self, number: u64) -> &Chunk {
-        &self.chunks[(number - self.first) as usize]
+    fn read(&self, number: u64) -> &ReadPart {
+        &self.reads[(number - self.first_read) as usize]
     }
 
-    fn chunk_mut(&mut self, number: u64) -> &mut Chunk {
-        &mut self.chunks[(number - self.first) as usize]
+    fn has_read(&self, number: u64) -> bool {
+        number < self.first_read + self.reads.len() as u64
     }
 
-    fn has_chunk(&self, number: u64) -> bool {
-        number < self.first + self.chunks.len() as u64
+    fn write(&self, number: u64) -> &WritePart {
+        &self.writes[(number - self.first_write) as usize]
+    }
+
+    fn write_mut(&mut self, number: u64) -> &mut WritePart {
+        &mut self.writes[(number - self.first_write) as usize]
+    }
+
+    fn has_write(&self, number: u64) -> bool {
+        number < self.first_write + self.writes.len() as u64
     }
 
     /// Takes replies of L2. Read data reach the engine from this cycle on, the last beat in the cycle that the reply says. If
@@ -248,9 +274,8 @@ impl Movement {
             match reply {
                 BurstReply::Data { data, last, .. } => {
                     let number = self.at_l2.pop_front().expect("a reply to a read");
-                    let chunk = self.chunk_mut(number);
-                    chunk.data = data.into_vec();
-                    let behind = u64::from(chunk.reads) - 1;
+                    let behind = u64::from(self.read(number).side.beats) - 1;
+                    self.bytes.end().extend_from_slice(&data);
                     let last = last.max(now + behind);
                     self.coming.extend(last - behind..=last);
                     if !self.late.is_empty() {
@@ -264,8 +289,8 @@ impl Movement {
                 BurstReply::Written { .. } => {
                     // The response passes the same registers as data, so the engine has it in this cycle.
                     let number = self.sent.pop_front().expect("a reply to a write");
-                    self.chunk_mut(number).has(now - RESPONSE_TO_ENGINE);
-                    self.end_chunks();
+                    self.write_mut(number).has(now - RESPONSE_TO_ENGINE);
+                    self.end_writes();
                 }
             }
         }
@@ -274,39 +299,42 @@ impl Movement {
     /// One beat leaves the buffer, and one enters it.
     fn cross_lanes(&mut self) {
         let drained = (self.leaving < REGISTER && !self.lanes.are_empty()).then(|| {
-            let Chunk { to, size, .. } = self.chunk(self.drains.chunk);
-            lanes_of(to.1, &bytes_of(to.1, *size, self.drains.beat))
+            let Side { addr, size, .. } = self.write(self.drains.part).side;
+            lanes_of(addr, &bytes_of(addr, size, self.drains.beat))
         });
         let drained = drained.filter(|&lanes| self.lanes.hold(lanes));
         let filled = (self.arrived > 0).then(|| {
-            let Chunk { from, to, size, .. } = self.chunk(self.fills.chunk);
-            lanes_of(to.1, &bytes_of(from.1, *size, self.fills.beat))
+            let ReadPart { side: Side { addr, size, .. }, to } = *self.read(self.fills.part);
+            lanes_of(to, &bytes_of(addr, size, self.fills.beat))
         });
         let filled = filled.filter(|&lanes| self.lanes.take(lanes));
         if let Some(lanes) = drained {
             self.lanes.pop(lanes);
             self.leaving += 1;
-            let n_beats = self.chunk(self.drains.chunk).writes;
+            let n_beats = self.write(self.drains.part).side.beats;
             self.drains.advance(n_beats);
         }
         if let Some(lanes) = filled {
             self.lanes.push(lanes);
             self.arrived -= 1;
-            let n_beats = self.chunk(self.fills.chunk).reads;
-            self.fills.advance(n_beats);
+            let n_beats = self.read(self.fills.part).side.beats;
+            if self.fills.advance(n_beats) {
+                self.reads.pop_front();
+                self.first_read += 1;
+            }
         }
     }
 
-    /// Ends the oldest chunks that await no more events.
-    fn end_chunks(&mut self) {
-        while self.chunks.front().is_some_and(|chunk| chunk.awaits == 0) {
-            let chunk = self.chunks.pop_front().expect("just seen");
-            self.n_uneven -= u32::from(chunk.is_uneven());
-            self.n_to_l2 -= u32::from(chunk.to.0 == Place::L2);
-            let Chunk { to, responds, finishes, .. } = chunk;
-            self.first += 1;
-            self.responses.push_back((responds, to.0 == Place::L2));
-            self.finished.extend(finishes.map(|finished| (responds + RESPONSE_TO_ENGINE, finished)));
+    /// Ends the oldest writes that await no more events.
+    fn end_writes(&mut self) {
+        while self.writes.front().is_some_and(|part| part.awaits == 0) {
+            let part = self.writes.pop_front().expect("just seen");
+            let is_l2 = part.side.place == Place::L2;
+            self.n_uneven -= u32::from(part.is_uneven);
+            self.n_to_l2 -= u32::from(is_l2);
+            self.first_write += 1;
+            self.responses.push_back((part.responds, is_l2));
+            self.finished.extend(part.finishes.map(|finished| (part.responds + RESPONSE_TO_ENGINE, finished)));
         }
     }
 }

@@ -303,6 +303,39 @@ fn a_page_moves_at_a_beat_a_cycle_each_way_and_within_l1_at_half_of_that() {
     );
 }
 
+/// Reads are cut at the pages of the source, and writes at those of the destination.
+#[test]
+fn a_page_of_one_side_cuts_only_the_bursts_of_that_side() {
+    check(
+        &[(L2_PACKET_BASE, L1_BASE + PAGE_BYTES - 128, 256), (L2_PACKET_BASE + PAGE_BYTES - 64, L1_BASE, 128)],
+        Shows::Beats,
+        expect![[r#"
+        14   l2: read 256 at 0x1c400000
+        16   l2: read 64 at 0x1c400fc0
+        17   l2: read 64 at 0x1c401000
+        20   Write 0xf80
+        21   Write 0xfc0
+        22   Write 0x1000
+        23   Write 0x1040
+        24   Write 0x0
+        25   Write 0x40
+        25   done
+        27   done
+    "#]],
+    );
+    check(
+        &[(L1_BASE + PAGE_BYTES - 128, L2_HANDLER_BASE, 256), (L1_BASE, L2_HANDLER_BASE + PAGE_BYTES - 64, 128)],
+        Shows::Ends,
+        expect![[r#"
+        18   l2: write 256 at 0x1c000000
+        22   l2: write 64 at 0x1c000fc0
+        25   done
+        26   l2: write 64 at 0x1c001000
+        30   done
+    "#]],
+    );
+}
+
 #[test]
 fn a_destination_earlier_in_its_beat_than_the_source_needs_two_beats_for_its_first() {
     check(

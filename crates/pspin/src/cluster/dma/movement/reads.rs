@@ -1,6 +1,6 @@
 //! The reading side of the cluster's DMA engine: requests, and beats on their way to the engine.
 
-use super::super::chunk::{Chunk, Place};
+use super::super::part::{Place, Side};
 use super::{Movement, REGISTER, TO_CROSSBAR};
 use crate::cluster::l1::L1;
 use crate::lanes::{LANE_BYTES, bytes_of};
@@ -18,10 +18,10 @@ impl Movement {
     /// The next read address passes the crossbar: to L1 in this cycle, or to L2 in the next.
     pub(super) fn open_read(&mut self, now: Cycle) {
         let (number, from) = self.next_read;
-        if !self.has_chunk(number) {
+        if !self.has_read(number) {
             return;
         }
-        let Chunk { from: (place, addr), size, reads, emitted, .. } = *self.chunk(number);
+        let Side { emitted, place, addr, size, beats } = self.read(number).side;
         let from = from.max(emitted + TO_CROSSBAR);
         if let Place::L1(_) = place {
             if now >= from && self.open_reads.admits(place, self.open_reads.n) {
@@ -31,7 +31,7 @@ impl Movement {
             }
             return;
         }
-        let ends = self.will_enter(now) && self.enters.beat + 1 == self.chunk(self.enters.chunk).reads;
+        let ends = self.will_enter(now) && self.enters.beat + 1 == self.read(self.enters.part).side.beats;
         let n = self.open_reads.n - u32::from(ends);
         let admitted = if place == Place::L2 { self.open_reads.admits(place, n) } else { n == 0 };
         if now + 1 < from || !admitted || !self.ports.requests.has_room() {
@@ -44,9 +44,11 @@ impl Movement {
             self.at_l2.push_back(number);
         } else {
             self.faults.add(1);
-            self.chunk_mut(number).data = vec![0; size as usize];
+            let taken = self.n_ahead.min(size);
+            self.n_ahead -= taken;
+            self.bytes.end().extend(std::iter::repeat_n(0, (size - taken) as usize));
             let first = now + NOWHERE_TO_ENGINE;
-            self.coming.extend(first..first + u64::from(reads));
+            self.coming.extend(first..first + u64::from(beats));
         }
     }
 
@@ -58,23 +60,60 @@ impl Movement {
         self.requests_read = true;
         self.read_ahead += 1;
     }
+
     /// L1 serves the read beat that was requested.
     pub fn read_granted(&mut self, now: Cycle, l1: &L1) {
-        let beat = self.l1_beat;
-        let chunk = self.chunk_mut(self.at_l1[0]);
-        if !chunk.is_known {
-            let Place::L1(offset) = chunk.from.0 else { unreachable!("the chunk is in L1") };
-            let bytes = bytes_of(chunk.from.1, chunk.size, beat);
-            l1.read(offset + bytes.start, bytes.len() as u32, &mut chunk.data);
-        }
-        let n_beats = chunk.reads;
+        let Side { place, addr, size, beats, .. } = self.read(self.at_l1[0]).side;
+        let Place::L1(offset) = place else { unreachable!("the part is in L1") };
+        let bytes = bytes_of(addr, size, self.l1_beat);
+        let taken = self.n_ahead.min(bytes.len() as u32);
+        self.n_ahead -= taken;
+        l1.read(offset + bytes.start + taken, bytes.len() as u32 - taken, self.bytes.end());
         self.coming.push_back(now + L1_TO_ENGINE);
         self.requests_read = false;
         self.l1_beat += 1;
-        if self.l1_beat == n_beats {
+        if self.l1_beat == beats {
             self.at_l1.pop_front();
             self.l1_beat = 0;
         }
+    }
+
+    /// Adds the next `n` bytes that will be read, with their present values. Returns false, and adds nothing, if some of
+    /// them will come from L2.
+    pub(super) fn read_ahead_of_time(&mut self, mut n: u32, l1: &L1) -> bool {
+        if !self.at_l2.is_empty() {
+            return false;
+        }
+        let (mut number, beat) = self.at_l1.front().map_or((self.next_read.0, 0), |&number| (number, self.l1_beat));
+        let mut known = Vec::new();
+        let mut skipped = self.n_ahead;
+        let mut begin = if self.has_read(number) { self.first_byte(number, beat) } else { 0 };
+        while n > 0 {
+            if !self.has_read(number) {
+                return false;
+            }
+            let Side { place, size, .. } = self.read(number).side;
+            let skips = skipped.min(size - begin);
+            skipped -= skips;
+            begin += skips;
+            let adds = n.min(size - begin);
+            match place {
+                Place::L1(offset) => l1.read(offset + begin, adds, &mut known),
+                Place::Nowhere => known.extend(std::iter::repeat_n(0, adds as usize)),
+                Place::L2 => return false,
+            }
+            n -= adds;
+            (number, begin) = (number + 1, 0);
+        }
+        self.n_ahead += known.len() as u32;
+        self.bytes.end().extend(known);
+        true
+    }
+
+    /// Index of a beat's first byte in its read.
+    fn first_byte(&self, number: u64, beat: u32) -> u32 {
+        let Side { addr, size, .. } = self.read(number).side;
+        bytes_of(addr, size, beat).start
     }
 
     /// Takes the beat that arrived at the crossbar's register in the cycle before.
@@ -82,10 +121,9 @@ impl Movement {
         if self.had_room && self.coming.front().is_some_and(|&at| at <= now) {
             self.coming.pop_front();
             self.arrived += 1;
-            let chunk = self.chunk(self.enters.chunk);
-            let (n_beats, from) = (chunk.reads, chunk.from.0);
-            self.read_ahead -= u32::from(matches!(from, Place::L1(_)));
-            self.open_reads.n -= u32::from(self.enters.advance(n_beats));
+            let Side { place, beats, .. } = self.read(self.enters.part).side;
+            self.read_ahead -= u32::from(matches!(place, Place::L1(_)));
+            self.open_reads.n -= u32::from(self.enters.advance(beats));
         }
         self.had_room = self.arrived < REGISTER;
     }

@@ -1,6 +1,6 @@
 //! The writing side of the cluster's DMA engine: beats that leave it, their addresses, and responses.
 
-use super::super::chunk::Place;
+use super::super::part::{At, Place, Side};
 use super::{Movement, RESPONSE, TO_CROSSBAR};
 use crate::cluster::l1::L1;
 use crate::lanes::bytes_of;
@@ -14,14 +14,14 @@ const L2_RESPONSE: u64 = 3;
 impl Movement {
     /// The oldest beat in the register from the engine passes the crossbar, if permitted.
     pub(super) fn pass_write(&mut self, now: Cycle) {
-        let chunk = self.chunk(self.passes.chunk);
-        let (place, n_beats) = (chunk.to.0, chunk.writes);
+        let part = self.write(self.passes.part);
+        let Side { place, size, beats, .. } = part.side;
         let waits = match place {
             Place::L1(_) => self.requests_write,
-            Place::L2 => !chunk.is_sent,
+            Place::L2 => !part.is_sent,
             Place::Nowhere => false,
         };
-        if waits || chunk.passes_from > now {
+        if waits || part.passes_from > now {
             return;
         }
         self.leaving -= 1;
@@ -32,29 +32,31 @@ impl Movement {
             }
             return;
         }
-        let number = self.passes.chunk;
-        if self.passes.advance(n_beats) {
-            self.chunk_mut(number).has(now + if place == Place::L2 { L2_RESPONSE } else { RESPONSE });
-            self.end_chunks();
+        let number = self.passes.part;
+        if self.passes.advance(beats) {
+            if place == Place::Nowhere {
+                self.bytes.remove(size);
+            }
+            self.write_mut(number).has(now + if place == Place::L2 { L2_RESPONSE } else { RESPONSE });
+            self.end_writes();
         }
     }
 
     /// The next write address passes the crossbar, if permitted. L1 takes an address with the first beat of its data.
     pub(super) fn open_write(&mut self, now: Cycle) {
         let (number, from) = self.next_write;
-        if !self.has_chunk(number) {
+        if !self.has_write(number) {
             return;
         }
-        let chunk = self.chunk(number);
-        let place = chunk.to.0;
+        let Side { emitted, place, .. } = self.write(number).side;
         if !self.is_decided {
             let n = self.open_writes.n;
-            if now < from.max(chunk.emitted + TO_CROSSBAR) || !self.open_writes.admits(place, n) {
+            if now < from.max(emitted + TO_CROSSBAR) || !self.open_writes.admits(place, n) {
                 return;
             }
             self.open_writes.add(place);
             self.is_decided = true;
-            self.chunk_mut(number).passes_from = now + 1;
+            self.write_mut(number).passes_from = now + 1;
         }
         match place {
             Place::L1(_) => return,
@@ -62,7 +64,7 @@ impl Movement {
             Place::L2 => self.l2_writes += 1,
             Place::Nowhere => self.faults.add(1),
         }
-        self.chunk_mut(number).passes_from = now + 1;
+        self.write_mut(number).passes_from = now + 1;
         self.address_passed(now);
     }
 
@@ -76,43 +78,43 @@ impl Movement {
         if self.leaving == 0 {
             return;
         }
-        let number = self.passes.chunk;
-        let chunk = self.chunk(number);
-        let is_next = chunk.to.0 == Place::L2 && !chunk.is_sent && chunk.passes_from <= now + 1;
-        // While a chunk waits for the interconnect, its address is still the next one to pass.
+        let number = self.passes.part;
+        let part = self.write(number);
+        let Side { place, addr, size, .. } = part.side;
+        let is_next = place == Place::L2 && !part.is_sent && part.passes_from <= now + 1;
+        // While a part waits for the interconnect, its address is still the next one to pass.
         if !is_next || number == self.next_write.0 || !self.ports.requests.has_room() {
             return;
         }
-        let chunk = self.chunk_mut(number);
-        chunk.is_sent = true;
-        if let Place::L1(offset) = chunk.from.0 {
-            let known = chunk.data.len() as u32;
-            l1.read(offset + known, chunk.size - known, &mut chunk.data);
-            chunk.is_known = true;
+        let missing = size.saturating_sub(self.bytes.len());
+        if missing > 0 && !self.read_ahead_of_time(missing, l1) {
+            return;
         }
-        let data = std::mem::take(&mut chunk.data).into_boxed_slice();
-        let addr = chunk.to.1;
+        let data = self.bytes.get(0..size).into();
+        self.bytes.remove(size);
+        self.write_mut(number).is_sent = true;
         self.ports.requests.send(Burst::Write { tag: 0, addr, data, last: true });
         self.sent.push_back(number);
     }
 
     /// L1 serves the write beat that was requested.
     pub fn write_granted(&mut self, now: Cycle, l1: &mut L1) {
-        let beat = self.passes.beat;
-        let chunk = self.chunk_mut(self.passes.chunk);
-        let Place::L1(offset) = chunk.to.0 else { unreachable!("the chunk is in L1") };
-        let bytes = bytes_of(chunk.to.1, chunk.size, beat);
-        l1.write(offset + bytes.start, &chunk.data[bytes.start as usize..bytes.end as usize]);
-        let n_beats = chunk.writes;
-        if beat + 1 == n_beats {
-            if chunk.fills_word {
-                l1.clear(offset + chunk.size, chunk.size.next_multiple_of(4) - chunk.size);
+        let At { part: number, beat } = self.passes;
+        let part = self.write(number);
+        let Side { place, addr, size, beats, .. } = part.side;
+        let Place::L1(offset) = place else { unreachable!("the part is in L1") };
+        let bytes = bytes_of(addr, size, beat);
+        l1.write(offset + bytes.start, self.bytes.get(bytes));
+        if beat + 1 == beats {
+            if part.fills_word {
+                l1.clear(offset + size, size.next_multiple_of(4) - size);
             }
-            chunk.has(now + RESPONSE);
-            self.end_chunks();
+            self.bytes.remove(size);
+            self.write_mut(number).has(now + RESPONSE);
+            self.end_writes();
         }
         self.requests_write = false;
-        self.passes.advance(n_beats);
+        self.passes.advance(beats);
     }
 
     /// Takes the responses at the crossbar. Bursts that wait for them may continue in the next cycle.
