@@ -19,15 +19,24 @@ struct Passed {
     is_amo: bool,
 }
 
+/// A read burst that has passed the filter and is not back completely.
+struct Burst {
+    /// The cycle in which its first beat passes its bank, and the one after its last beat has; `Cycle::MAX` if it has not
+    /// begun.
+    from: Cycle,
+    end: Cycle,
+}
+
 /// Decides which accesses may pass.
 ///
 /// Timing: a queue of `depth` remembers the reads that are on their way. It is written or read in a cycle, not both, and
-///         writing goes first: while reads come in, none goes back. So a long series of single reads passes at one read
-///         in two cycles. An atomic operation reads, and writes its result 5 cycles later; the next one waits until
+///         writing goes first: while reads come in, no read and no beat goes back. So a long series of single reads passes
+///         at one read in two cycles, and a burst behind full queues takes a cycle more than it has beats. An atomic operation reads, and writes its result 5 cycles later; the next one waits until
 ///         that is answered, 10 cycles from the first. Meanwhile reads pass, and writes to other words. Reads that have
 ///         passed wait for their bank; they also wait while three are on their way back.
 /// Source: PsPIN RTL a49fec8, `axi_riscv_lrsc.sv`, `axi_riscv_amos.sv`, `id_queue.sv`.
-///         Differs: the queue of writes never delays anything.
+///         Differs: the queue of writes never delays anything. Instead of the beat that does not pass on its way back, the
+///         next one waits that requests its bank.
 pub(super) struct Filter {
     depth: usize,
     /// Cycles from when a read passes the filter until its data are back: register, SRAM, register.
@@ -38,8 +47,7 @@ pub(super) struct Filter {
     amo_write_cycles: u64,
     /// Cycles from the same data to the response to the core, which comes with that of the write.
     amo_response_cycles: u64,
-    /// For each burst, in order, the cycle until which it keeps its place; `Cycle::MAX` if it has not begun.
-    bursts: VecDeque<Cycle>,
+    bursts: VecDeque<Burst>,
     /// Accesses that have passed and that no bank has served, with their clusters.
     waiting: VecDeque<(usize, PeRequest)>,
     reads: VecDeque<Passed>,
@@ -75,7 +83,8 @@ impl Filter {
 
     /// Returns true if a read may pass in this cycle.
     pub(super) fn has_place(&mut self, now: Cycle) -> bool {
-        self.bursts.retain(|&until| until > now);
+        let read_cycles = self.read_cycles;
+        self.bursts.retain(|burst| burst.end == Cycle::MAX || burst.end + read_cycles > now);
         self.passed_at != Some(now) && self.bursts.len() + self.waiting.len() + self.reads.len() < self.depth
     }
 
@@ -91,21 +100,30 @@ impl Filter {
 
     /// A read burst passes, and waits for its banks.
     pub(super) fn pass_burst(&mut self, now: Cycle) {
-        self.bursts.push_back(Cycle::MAX);
+        self.bursts.push_back(Burst { from: Cycle::MAX, end: Cycle::MAX });
         self.passed_at = Some(now);
     }
 
     /// The oldest waiting burst begins: its first beat passes its bank. `end` is the cycle after its last beat.
-    pub(super) fn burst_begins(&mut self, end: Cycle) {
-        let waiting = self.bursts.iter_mut().find(|until| **until == Cycle::MAX);
-        *waiting.expect("a burst that has passed") = end + self.read_cycles;
+    pub(super) fn burst_begins(&mut self, now: Cycle, end: Cycle) {
+        let waiting = self.bursts.iter_mut().find(|burst| burst.end == Cycle::MAX).expect("a burst that has passed");
+        (waiting.from, waiting.end) = (now, end);
     }
 
     /// The burst that began last ends one cycle later.
     pub(super) fn burst_is_late(&mut self) {
-        if let Some(until) = self.bursts.iter_mut().rfind(|until| **until != Cycle::MAX) {
-            *until += 1;
+        if let Some(burst) = self.bursts.iter_mut().rfind(|burst| burst.end != Cycle::MAX) {
+            burst.end += 1;
         }
+    }
+
+    /// Returns true if a beat is at the filter on its way back and does not pass, because a read passes in this cycle.
+    pub(super) fn stops_a_beat(&self, now: Cycle) -> bool {
+        self.passed_at == Some(now)
+            && self.bursts.iter().any(|burst| {
+                // A burst that has not begun has no cycles.
+                burst.from.saturating_add(self.read_cycles) <= now && now < burst.end.saturating_add(self.read_cycles)
+            })
     }
 
     /// A single access that reads passes, and waits for its bank.

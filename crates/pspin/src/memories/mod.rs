@@ -263,10 +263,11 @@ impl Memories {
         let singles = self.take_near(memory, now);
         self.take_far(memory, now);
         let held = self.hold_parts(memory, now);
+        let near = position(NEAR, READ);
         let waits_for_turn = self.waits_for_turn(memory, now);
         let banks = &mut self.memories[memory].banks;
-        let near = position(NEAR, READ);
-        let stopped = match (is_back_full, waits_for_turn) {
+        let waits_for_filter = memory == HANDLER && banks.has_beat(near, now) && self.singles.filter.stops_a_beat(now);
+        let stopped = match (is_back_full, waits_for_turn || waits_for_filter) {
             (true, _) => banks.stop(near, now),
             (false, true) => {
                 banks.hold(near, now);
@@ -386,7 +387,7 @@ impl Memories {
                     let places = &mut self.dma_reads[initiator];
                     places.iter_mut().find(|(free, _)| *free == Cycle::MAX).expect("a read has a place").0 = free;
                     if memory == HANDLER {
-                        self.singles.filter.burst_begins(in_bank + 1);
+                        self.singles.filter.burst_begins(now, in_bank + 1);
                     }
                 }
                 self.ports.replies(at, initiator).send(BurstReply::Data { tag, data, last });

@@ -409,7 +409,9 @@ fn reads_of_both_memories_share_one_way_back() {
     );
 }
 
-/// Four bursts are behind the filter, two of a cluster. A load, and then a fifth burst, wait until one has left it.
+/// Four bursts are behind the filter, two of a cluster. A load, and then a fifth burst, wait until one has left it. The
+/// fourth burst passes while the first comes back, the load while the second does, and the fifth burst while the third
+/// does. Each time a beat waits for a cycle.
 #[test]
 fn reads_of_handler_memory_are_served_in_the_order_in_which_they_passed_the_filter() {
     let long = |cluster| (10, cluster, HANDLER_MEMORY, 1024);
@@ -418,12 +420,12 @@ fn reads_of_handler_memory_are_served_in_the_order_in_which_they_passed_the_filt
         &reads,
         &[(22, HANDLER_MEMORY)],
         expect![[r#"
-        cluster 0: 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30
-        cluster 1: 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46
-        cluster 0: 47 48 49 51 52 53 54 55 56 57 58 59 60 61 62 63
-        cluster 1: 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79
-        cluster 2: 80
-        load: 49
+        cluster 0: 15 16 17 19 20 21 22 23 24 25 26 27 28 29 30 31
+        cluster 1: 32 33 34 36 37 38 39 40 41 42 43 44 45 46 47 48
+        cluster 0: 49 50 51 53 54 55 56 57 58 59 60 61 62 63 64 65
+        cluster 1: 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81
+        cluster 2: 82
+        load: 51
     "#]],
     );
 }
