@@ -17,16 +17,16 @@ are these examples; their sources are public, so `handlers/osmosis.c` does the s
 are not: they were built with PULP's compiler, which was not available. So other instructions are around the loops, and
 they are at other places in the lines of the instruction cache. The place alone matters: copies of our kernels that are
 moved within a line differ by 10 to 12 cycles for a packet of 32 bytes, and by up to a cycle for each turn of a loop.
-One of the copies of copy to host takes as long as in the log for all sizes. Three quantities do not contain the cycles
-outside the loops: *growth* of a handler's time from a packet of 64 bytes, *around*, the part of a packet's latency
-after its arrival in the queues and outside its handler, and *waiting*, the part of a victim's latency outside its
-handler. Differences below 34 cycles are held to 1 cycle, others to 3 %.
+The logs print the address of each handler, so handlers without a loop over words are at the same place in a line here.
+In the others the place of the loop matters most, and the logs do not contain it. Three quantities do not contain the
+cycles outside the loops: *growth* of a handler's time from a packet of 64 bytes, *around*, the part of a packet's
+latency after its arrival in the queues and outside its handler, and *waiting*, the part of a victim's latency outside
+its handler. Differences below 34 cycles are held to 1 cycle, others to 3 %.
 
 The handlers with transfers (`handlers/osmosis_logs.c`) find their number of transfers in handler memory, as the
 published ones do: a load from L2, 21 cycles. They take as long as in the logs, to 1 cycle alone; those that read L2
 take 4 more. Under load, the moment at which a victim begins decides which of the congestor's transfers are before its
-own. With reads of 4,096 bytes from L2, the congestor's handlers take as long as in the log, to 2 %, but the
-victim's take a third less. The cause is not known.
+own, and the order in which the cores of a cluster ask decides the order in which they are served.
 """
 
 from __future__ import annotations

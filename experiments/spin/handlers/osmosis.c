@@ -14,6 +14,8 @@
 #include <packets.h>
 #include <spin_xpulp.h>
 
+#include "osmosis_place.h"
+
 #define TABLE_WORDS (262144u / 4) /* the published table of 1 MiB, divided by four tenants */
 #define KEY_BYTES 8
 
@@ -87,6 +89,7 @@ __handler__ void reduce_ph(handler_args_t *args)
 }
 
 /* The packet to host memory. */
+PLACE(copy_to_host_ph, 0x1d00038e)
 __handler__ void copy_to_host_ph(handler_args_t *args)
 {
     const task_t *task = args->task;
@@ -98,6 +101,7 @@ __handler__ void copy_to_host_ph(handler_args_t *args)
 
 /* Reads the packet's length from host memory, and sends these bytes to the packet's sender. Only the first transfer is
 /  awaited. */
+PLACE(copy_from_host_ph, 0x1d00038e)
 __handler__ void copy_from_host_ph(handler_args_t *args)
 {
     const task_t *task = args->task;
@@ -158,6 +162,7 @@ static uint32_t hash(const volatile uint8_t *key)
 }
 
 /* Looks up the first 8 bytes in a table in L2, writes the result into the packet in L2, and writes that packet to the host. */
+PLACE(filtering_ph, 0x1d000390)
 __handler__ void filtering_ph(handler_args_t *args)
 {
     const task_t *task = args->task;

@@ -8,6 +8,8 @@
 #include <packets.h>
 #include <spin_xpulp.h>
 
+#include "osmosis_place.h"
+
 /* As in the published handlers: the rest of handler memory begins after it. */
 typedef struct {
     int32_t turns;      /* iterations of a loop, or number of L2 reads */
@@ -44,6 +46,7 @@ static inline void repeat(int32_t n, uint32_t word0, uint32_t word1, uintptr_t w
                      : "memory");
 }
 
+PLACE(to_host_ph, 0x1d00038e)
 __handler__ void to_host_ph(handler_args_t *args)
 {
     const task_t *task = args->task;
@@ -51,6 +54,7 @@ __handler__ void to_host_ph(handler_args_t *args)
     repeat(n, task->host_mem_low, task->host_mem_high, (uintptr_t)task->pkt_mem, length(task), 1, HWSCHED_INFO_HOST_DMA | 1);
 }
 
+PLACE(from_host_ph, 0x1d00038e)
 __handler__ void from_host_ph(handler_args_t *args)
 {
     const task_t *task = args->task;
@@ -58,6 +62,7 @@ __handler__ void from_host_ph(handler_args_t *args)
     repeat(n, task->host_mem_low, task->host_mem_high, (uintptr_t)task->pkt_mem, length(task), 0, HWSCHED_INFO_HOST_DMA | 1);
 }
 
+PLACE(send_ph, 0x1d00038e)
 __handler__ void send_ph(handler_args_t *args)
 {
     const task_t *task = args->task;
@@ -70,6 +75,7 @@ __handler__ void send_ph(handler_args_t *args)
  * source is a loop of spin_dma and spin_dma_wait. assumed: PULP's compiler loads before the loop all that does not depend
  * on the number of copies, and tests at the end of the loop.
  */
+PLACE(l2_read_ph, 0x1d0005c6)
 __handler__ void l2_read_ph(handler_args_t *args)
 {
     const task_t *task = args->task;
