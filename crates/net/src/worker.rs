@@ -88,12 +88,12 @@ pub(crate) enum Reply {
     Counted(Ledger),
     /// Rows of all threads for the observer, in arbitrary order, but after all earlier ones. The sender does not wait for an answer.
     Rows(Vec<Row>),
-    /// Of the errors of several threads, the first one is returned.
+    /// If several threads fail, the first error is returned.
     Failed(Order, NetError),
 }
 
 /// The order of errors: by time, then by node, so that the number of threads does not change which error a run ends with. Errors
-/// that are no node's come last.
+/// of threads come last.
 pub(crate) type Order = (Time, u32);
 
 /// The order of an error of a thread itself.

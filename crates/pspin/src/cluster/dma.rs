@@ -225,7 +225,7 @@ impl Dma {
             let emitted = now + TO_EMITTED;
             if may_read && to_read > 0 {
                 let size = to_read.min(PAGE_BYTES - src % PAGE_BYTES);
-                // Bytes that are read and not written: the destination is behind by so many.
+                // The next byte to read may be ahead of the next one to write, or behind it.
                 let to = dst.wrapping_add(to_write.wrapping_sub(to_read));
                 let side = Side::new(emitted, self.place(src, size), src, size);
                 self.movement.take_read(ReadPart { side, to });

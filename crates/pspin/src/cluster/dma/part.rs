@@ -101,7 +101,7 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// Written bytes are removed when there are so many.
+    /// Number of written bytes at which they are removed.
     const ROOM: usize = 1 << 14;
 
     pub fn len(&self) -> u32 {
