@@ -15,7 +15,8 @@ differ. No parameter was chosen to bring a count closer.
 
 FPsPIN's own UDP echo, compiled with gcc 12.2 for rv32imac, was run on FPsPIN's RTL (f5feca1, Verilator, functional
 models of the NIC). With a payload of 16 bytes it takes 130 cycles on the HPU and 217 with the host, by the authors'
-counting; the FPGA took 139 and 228. In spinet it takes 130 cycles, too, with gcc 8.3 as well as 12.2. With packets of
-the same length, the FPGA's handlers of UDP and ICMP take a constant 7 to 8 cycles more than these programs in spinet,
-at all sizes. The cause is not known: the authors' compiler, PULP's gcc 7, was not available.
+counting; the FPGA took 139 and 228. In spinet it takes 130 cycles on the HPU, too, with gcc 8.3 as well as 12.2. With
+packets of the same length, the FPGA's handlers of UDP and ICMP take 6 to 9 cycles more on the HPU than these programs
+in spinet, and nearly the same number at all sizes. The cause is not known: the authors' compiler, PULP's gcc 7, was not
+available. No experiment here repeats this, because FPsPIN's programs are not part of spinet.
 """

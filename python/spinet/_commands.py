@@ -28,7 +28,7 @@ def run(command: Sequence[str], *, env: Mapping[str, str] | None = None) -> subp
     pipe = subprocess.PIPE
     process: subprocess.Popen[bytes] | None = None
     try:
-        # An interrupt inside of Popen would leave a command that runs and that nobody knows.
+        # An interrupt inside of Popen would leave a running command that nobody can end.
         with _interrupts_wait():
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=env)
         out, err = process.communicate()
@@ -45,7 +45,7 @@ def run(command: Sequence[str], *, env: Mapping[str, str] | None = None) -> subp
 def _interrupts_wait() -> Iterator[None]:
     """Call Python's handlers of signals that end a program at the end of this block, not inside of it.
 
-    Blocking the signals would not do: the command would inherit that.
+    The signals are not blocked, because the command would inherit that.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # handlers run in the main thread only

@@ -161,7 +161,7 @@ def ipv4(given: str, *, what: str = "address") -> bytes:
     Raises
     ------
     UsageError
-        If the text is none; the message calls it `what`.
+        If it is not an IPv4 address; the message names it `what`.
     """
     import ipaddress  # most commands do not need it
 

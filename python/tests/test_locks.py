@@ -32,7 +32,7 @@ def took(ticket: bool, rounds: int) -> tuple[list[int], int]:
 
 
 def lead(owners: list[int], rounds: int) -> int:
-    """How much more often than the last core the first one took the lock, at most, until it had no rounds left."""
+    """The greatest lead of one core over another, in takes of the lock, until the first core has no rounds left."""
     counts = Counter(dict.fromkeys(range(CORES), 0))
     most = 0
     for core in owners:

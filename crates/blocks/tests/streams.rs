@@ -1,4 +1,4 @@
-//! A stream has the times of a channel: a requester that plans its references is served as one that sends each of them itself.
+//! A stream has the same times as channels: for the memory, planned references are like references that are sent one by one.
 
 use blocks::bus::{Access, Planned, Reference, Requester, Responder, Stream};
 use blocks::memory::{MemoryController, MemoryControllerParams};

@@ -340,13 +340,13 @@ impl<T> Tx<T> {
         self.0.sender().wake(cycle);
     }
 
-    /// The receiver's offer, if it is an `O`, and if both ends have one clock. See [`Rx::offer`].
+    /// The object that the receiver has offered, if it is an `O` and both ends have the same clock. See [`Rx::offer`].
     pub fn offered<O: 'static>(&self) -> Option<Rc<O>> {
         let offer = self.0.offer.get().filter(|_| self.0.is_within())?;
         offer.clone().downcast().ok()
     }
 
-    /// Number of items that the channel has room for, and its latency.
+    /// Capacity of the channel in items, and its latency.
     pub fn size(&self) -> (usize, u64) {
         (self.0.capacity, self.0.latency)
     }
@@ -395,7 +395,8 @@ impl<T> Rx<T> {
         );
     }
 
-    /// Offers something to the component that sends: a way around the channel that both know, with the times of the channel.
+    /// Offers an object to the sending component, for example a faster connection that both components know. Its messages must have
+    /// the times that they would have on this channel.
     pub fn offer(&self, offer: Rc<dyn Any>) {
         assert!(self.0.offer.set(offer).is_ok(), "channel {} has an offer", self.0.name);
     }

@@ -21,7 +21,8 @@ pub trait Component {
     /// Simulates edge `now` of its clock.
     fn tick(&mut self, now: Cycle) -> Activity;
 
-    /// Does the same, if the component was busy at the edge before and no port has changed since. It may be cheaper.
+    /// Called instead of [`Component::tick`] if the component was busy at the last edge and none of its ports has changed since.
+    /// Must have the same effect; it can be cheaper.
     fn tick_again(&mut self, now: Cycle) -> Activity {
         self.tick(now)
     }

@@ -115,8 +115,8 @@ impl Domain {
         self.plan().wheel.insert(cycle, index, Cause::Port);
     }
 
-    /// Simulates edge `cycle`, and then each edge before `end` at which only components tick that asked for it at the
-    /// edge before. While some components are busy, the others then cost nothing.
+    /// Simulates edge `cycle`, and then the next edges before `end`, as long as only busy components are due: those whose last
+    /// tick asked for the next edge. Such edges are cheaper to simulate.
     #[inline]
     pub fn simulate_busy(&self, cycle: Cycle, end: Cycle, mode: Mode, slots: &mut [Slot]) {
         self.simulate(cycle, mode, slots);
@@ -125,7 +125,7 @@ impl Domain {
         }
     }
 
-    /// Simulates the edges from `cycle` on while nothing is due but busy components.
+    /// Simulates the edges from `cycle` on, as long as only busy components are due.
     fn continue_busy(&self, mut cycle: Cycle, end: Cycle, slots: &mut [Slot]) {
         let plan = self.plan();
         while self.next.get() == cycle && cycle < end && !self.has_soon.get() && !plan.wheel.reach(cycle) {
@@ -226,7 +226,7 @@ impl Plan {
         is_busy
     }
 
-    /// Does the same if only those that asked for this edge at the last one are due.
+    /// Ticks the busy components, when no others are due. Returns true if a component wants the next edge.
     #[inline(always)]
     fn tick_busy(&self, cycle: Cycle, slots: &mut [Slot]) -> bool {
         let mut is_busy = false;

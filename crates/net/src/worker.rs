@@ -92,12 +92,15 @@ pub(crate) enum Reply {
     Failed(Order, NetError),
 }
 
-/// The order of errors: by time, then by node, so that the number of threads does not change which error a run ends with. Errors
-/// of threads come last.
+/// The order of errors: by time, then by node. So a run ends with the same error on any number of threads.
 pub(crate) type Order = (Time, u32);
 
-/// The order of an error of a thread itself.
+/// Errors of the run as a whole come before those of nodes.
+const OF_RUN: Order = (Time::ZERO, 0);
+/// Errors of the exchange with other processes, of a thread, and those that only say that another thread has failed come last.
+const OF_EXCHANGE: Order = (Time::MAX, u32::MAX - 2);
 const OF_THREAD: Order = (Time::MAX, u32::MAX - 1);
+const OF_ANOTHER: Order = (Time::MAX, u32::MAX);
 
 /// A thread's message to the others at a window's end.
 struct Slot {
@@ -302,7 +305,7 @@ impl Worker {
             Ok(Ok(next)) => Reply::Ran { next, windows: self.windows },
             Ok(Err(Stop::Own(order, error))) => Reply::Failed(order, error),
             Ok(Err(Stop::Other)) => {
-                Reply::Failed((Time::MAX, u32::MAX), NetError::Thread { message: "another thread failed".into() })
+                Reply::Failed(OF_ANOTHER, NetError::Thread { message: "another thread failed".into() })
             }
             Err(panic) => {
                 self.shared.barrier.break_down();
@@ -316,7 +319,7 @@ impl Worker {
         let mut failure: Option<(Order, NetError)> = None;
         loop {
             if self.me == 0 && failure.is_none() {
-                failure = shared.take_refusal().map(|error| ((Time::ZERO, 0), error));
+                failure = shared.take_refusal().map(|error| (OF_RUN, error));
             }
             let own = self.shard.next_event().map_or(u64::MAX, Time::fs).min(self.mailed);
             self.mailed = u64::MAX;
@@ -348,13 +351,13 @@ impl Worker {
                 next = next.min(remote.next);
                 std::mem::take(&mut remote.mail[self.me]).into_iter().for_each(|delivery| self.shard.accept(delivery));
                 if let Some(error) = &remote.failure {
-                    return Err(Stop::Own((Time::MAX, u32::MAX - 2), error.clone()));
+                    return Err(Stop::Own(OF_EXCHANGE, error.clone()));
                 }
             }
             self.parity = 1 - self.parity;
             if next > until.fs() || next == u64::MAX {
                 // All threads leave here. The leader reports a failure of the captures as its own.
-                observed.map_err(|error| Stop::Own((Time::ZERO, 0), error))?;
+                observed.map_err(|error| Stop::Own(OF_RUN, error))?;
                 self.run_shard(until).map_err(|(order, error)| Stop::Own(order, error))?;
                 return Ok((next != u64::MAX).then_some(Time::from_fs(next)));
             }
@@ -364,7 +367,7 @@ impl Worker {
                 end = end.min(next.saturating_add(OBSERVED_WINDOW.fs()));
             }
             self.until = Time::from_fs(end);
-            failure = observed.err().map(|error| ((Time::ZERO, 0), error));
+            failure = observed.err().map(|error| (OF_RUN, error));
             if failure.is_none() {
                 failure = self.run_shard(Time::from_fs(end)).err();
             }

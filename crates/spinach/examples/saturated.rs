@@ -3,26 +3,28 @@
 //!
 //! | option | meaning |
 //! |---|---|
-//! | `receive=SIZES`, `send=SIZES` | sizes of the frames of a direction in turn, without check sequence: `60:1514`; `none` for no frames |
+//! | `receive=SIZES`, `send=SIZES` | frame sizes of a direction, without check sequence; `60:1514` alternates between two sizes, `none` sends no frames |
 //! | `receive_pps=N`, `send_pps=N` | frames per second, instead of as many as the card accepts |
 //! | `count=N` | number of frames of each direction |
 //! | `damaged=N` | each Nth of `count` frames from the network has a wrong check sequence |
 //! | `replies=N` | the host acknowledges each Nth frame instead of sending frames |
-//! | `mode=shuffled`, `mode=all` | another order of ticks; a tick of everything at each edge |
-//! | `record`, `profile` | record transfers and places of frames; count cycles by instruction |
-//! | `report` | print every counter and the times of all frames, to compare two versions of the simulator |
+//! | `mode=shuffled`, `mode=all` | tick parts in random order; tick all parts at each edge |
+//! | `record`, `profile` | record transfers, and where frames are stored; count cycles by instruction |
+//! | `report` | print all counters and the times of all frames; two versions of the simulator can then be compared |
 //! | `KEY=VALUE` | any other key changes the card: `host.clear_end=0` |
 //!
 //! Callgrind counts its host instructions; see docs/performance.md.
 
 use blocks::assist::moves::MoveLog;
 use blocks::assist::{DmaAssist, MacReceive, MacTransmit};
-use blocks::bus::word;
 use blocks::feeders::{Acknowledgements, Datagrams, FrameLog, FrameSink, FrameTraffic, Frames, ListedFrame};
 use blocks::feeders::{Offered, Pace, PacketFeeder, Station};
 use blocks::mips::{MipsCore, Profile};
 use blocks::netlist::{Card, Design, Environment, Netlist};
 use kernel::{Clock, Mode, Time};
+use object::BigEndian;
+use object::elf::{self, FileHeader32};
+use object::read::elf::{FileHeader, ProgramHeader};
 use spinach::hosts::{self, SharedHost};
 use spinach::tigon2::FirmwareImage;
 use std::collections::BTreeMap;
@@ -39,6 +41,8 @@ const HEADERS: u32 = 14 + 20 + 8;
 const CARD: Mac = Mac([0, 0x60, 0xcf, 0, 0, 1]);
 
 type Options = BTreeMap<String, String>;
+/// Loaded parts of a program: load address and bytes of each.
+type Parts = Vec<(u32, Vec<u8>)>;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -64,7 +68,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Ok((file.display().to_string(), text))
     };
     let design = Netlist::read(card, &fs::read_to_string(card)?, &settings, &beside)?.design(&spinach::catalog())?;
-    let (entry, sections) = sections(&fs::read(firmware)?);
+    let (entry, sections) = sections(&fs::read(firmware)?)?;
     let mut environment = Environment::default();
     environment.insert(Rc::new(offered));
     let loads_image = hosts::kinds(&design).iter().any(|kind| kind.loads_image);
@@ -133,15 +137,16 @@ fn offered(options: &mut Options) -> Result<Offered, Box<dyn Error>> {
 }
 
 /// Entry and loaded parts of a big-endian ELF file of 32 bits.
-fn sections(elf: &[u8]) -> (u32, Vec<(u32, Vec<u8>)>) {
-    let half = |at: usize| usize::from(u16::from_be_bytes([elf[at], elf[at + 1]]));
-    let at = |at: usize| word(&elf[at..at + 4]);
-    let parts = (0..half(44)).map(|i| at(28) as usize + i * half(42)).filter(|&header| at(header) == 1);
-    let part = |header: usize| {
-        let (offset, bytes) = (at(header + 4) as usize, at(header + 16) as usize);
-        (at(header + 12), elf[offset..offset + bytes].to_vec())
-    };
-    (at(24), parts.map(part).filter(|(_, bytes)| !bytes.is_empty()).collect())
+fn sections(file: &[u8]) -> Result<(u32, Parts), Box<dyn Error>> {
+    let header = FileHeader32::<BigEndian>::parse(file)?;
+    let mut parts = Parts::new();
+    for part in header.program_headers(BigEndian, file)? {
+        let bytes = part.data(BigEndian, file).map_err(|()| "a part of the firmware is cut off")?;
+        if part.p_type(BigEndian) == elf::PT_LOAD && !bytes.is_empty() {
+            parts.push((part.p_paddr(BigEndian), bytes.to_vec()));
+        }
+    }
+    Ok((header.e_entry(BigEndian), parts))
 }
 
 fn image(entry: u32, sections: &[(u32, Vec<u8>)]) -> Result<FirmwareImage, Box<dyn Error>> {

@@ -287,7 +287,7 @@ pub trait Card: Simulated {
     /// The summary so far; `wall` is the host time that the run took.
     fn summary(&self, wall: Duration) -> Value;
 
-    /// Problems of its programs, as in the summary. `more` says where a reader finds more than the first.
+    /// Problems of its programs, as in the summary. `more` tells readers where they find further ones.
     fn program_remarks(&self, _more: &str) -> Vec<Remark> {
         Vec::new()
     }

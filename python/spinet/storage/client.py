@@ -86,7 +86,7 @@ class Client:
     """
 
     def __init__(self, ip: str, metadata: Metadata | None = None, *, capability: bytes | None = None) -> None:
-        wire.address(ip)  # refuses what is none
+        wire.address(ip)  # refuses text that is not an address
         self.ip = ip
         self.capability = (Metadata() if metadata is None else metadata).grant(ip) if capability is None else capability
         self._requests: dict[int, Request] = {}

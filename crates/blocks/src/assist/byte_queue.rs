@@ -9,12 +9,12 @@ pub(super) struct ByteQueue {
     bytes: Vec<u8>,
     /// Number of bytes at the beginning of `bytes` that were taken.
     taken: usize,
-    /// Number of the bytes taken last that can be put back.
+    /// Number of taken bytes that can be put back.
     kept: usize,
 }
 
 impl ByteQueue {
-    /// From now on, the last `n` bytes that are taken can be put back.
+    /// Keeps the last `n` taken bytes, so that [`ByteQueue::put_back`] can put them back.
     pub fn keep(&mut self, n: usize) {
         self.kept = n;
     }
@@ -46,7 +46,7 @@ impl ByteQueue {
         &self.bytes[first..self.taken]
     }
 
-    /// Puts back the `n` bytes that were taken last.
+    /// Puts the last `n` taken bytes back.
     pub fn put_back(&mut self, n: usize) {
         self.taken -= n;
     }

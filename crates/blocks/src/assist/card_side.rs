@@ -137,8 +137,8 @@ impl<E> Reading<E> {
         Reading { entry, addr, bytes, requested: 0, data: Data::new() }
     }
 
-    /// Requests the next piece, or plans all of them. A piece ends at a multiple of `limit`, if one is left and `port` is free.
-    /// `what` makes its purpose from its bytes.
+    /// Requests the next piece, if `port` is free. A port that plans takes all remaining pieces. A piece ends at a multiple of
+    /// `limit`. `what` returns the purpose of a request, given its number of bytes.
     pub fn ask<T>(&mut self, now: Cycle, port: &mut TrackedPort<T>, limit: u32, what: impl Fn(u32) -> T) {
         while self.requested < self.bytes && port.is_free(now) {
             let addr = self.addr.wrapping_add(u64::from(self.requested));
@@ -149,12 +149,12 @@ impl<E> Reading<E> {
         }
     }
 
-    /// Returns true if not all of it is requested.
+    /// Returns true if some pieces are not requested.
     pub fn is_asking(&self) -> bool {
         self.requested < self.bytes
     }
 
-    /// The last piece, of this many bytes, was taken back.
+    /// The last request, for this number of `bytes`, was taken back.
     pub fn take_back(&mut self, bytes: u32) {
         self.requested -= bytes;
     }

@@ -70,7 +70,7 @@ pub struct DmaAssist {
 /// Purpose of a memory reference.
 #[derive(Clone, Copy)]
 enum Use {
-    /// A read of this many bytes of a descriptor.
+    /// A read of a part of a descriptor, with its number of bytes.
     Descriptor(u32),
     /// Bytes from the source, in the order of the transfer.
     Source {
@@ -282,7 +282,7 @@ impl DmaAssist {
         }
     }
 
-    /// The first job whose checksum is not stored, if it has all its bytes.
+    /// The first job whose checksum is not stored; `None` if some of its bytes have not been received or sent.
     fn unsummed(&self) -> Option<usize> {
         let first = self.jobs.iter().position(|job| !job.is_sum_sent)?;
         let job = &self.jobs[first];
@@ -356,7 +356,7 @@ impl DmaAssist {
         }
     }
 
-    /// When to tick although all that can be sent is planned: a checksum that became ready behind it is next.
+    /// The next cycle to tick in, if a checksum is ready: it is stored before any planned reference that is not sent yet.
     fn next_look(&self, now: Cycle) -> Option<Cycle> {
         let (memory, must_sum) = (&self.card.memory, self.unsummed().is_some());
         memory.reply_aloud(must_sum);
@@ -367,7 +367,7 @@ impl DmaAssist {
         }
     }
 
-    /// Takes back what was planned and not sent before this tick.
+    /// Cancels all planned references that were not sent before this tick.
     fn take_back(&mut self, now: Cycle) {
         let DmaAssist { card, jobs, reading, buffer, .. } = self;
         for what in card.memory.take_back(now) {
@@ -420,7 +420,8 @@ impl DmaAssist {
         }
     }
 
-    /// Plans writes of all bytes of the first unfinished transfer that are in the buffer. Returns true if that were its last ones.
+    /// Plans writes for all bytes in the buffer that belong to the first unfinished transfer. Returns true if its last byte is
+    /// among them.
     fn plan_sink(&mut self, now: Cycle) -> bool {
         let DmaAssist { params, card, jobs, buffer, buffers, .. } = self;
         let Some(job) = jobs.iter_mut().find(|job| job.sent < job.transfer.bytes) else { return false };
@@ -438,7 +439,7 @@ impl DmaAssist {
         true
     }
 
-    /// Plans reads of bytes that the buffer has room for.
+    /// Plans reads, as long as the buffer has room for their bytes.
     fn plan_source(&mut self, now: Cycle) {
         let mut room = self.params.buffer_bytes.saturating_sub(self.reserved());
         let DmaAssist { params, card, jobs, buffers, .. } = self;
@@ -457,7 +458,7 @@ impl DmaAssist {
         }
     }
 
-    /// Bytes in the buffer, and bytes that will arrive in it.
+    /// Number of bytes that are in the buffer or on their way to it.
     fn reserved(&self) -> u32 {
         self.buffer.len() as u32 + self.jobs.iter().map(|job| job.requested - job.received).sum::<u32>()
     }

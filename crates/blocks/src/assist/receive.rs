@@ -388,7 +388,7 @@ impl MacReceive {
             let (from, to) = (frame.sent as usize, (frame.sent + bytes) as usize);
             let data = Data::from_slice(&frame.bytes[from..to]);
             let cycle = if is_planning { now.max(clock.cycle_at_or_after(due)) } else { now };
-            // The descriptor's reply says that all bytes are in memory.
+            // Replies come in order, so the reply to the descriptor's write shows that all bytes are in memory.
             let planned = Planned::new(cycle, addr, Access::Write(data)).quiet(true);
             card.memory.plan(now, planned, Use::Bytes(bytes));
             if frame.sent == 0 {
@@ -405,7 +405,7 @@ impl MacReceive {
         None
     }
 
-    /// Takes back what was planned and not sent before this tick.
+    /// Cancels all planned references that were not sent before this tick.
     fn take_back(&mut self, now: Cycle) {
         let MacReceive { card, frames, .. } = self;
         for what in card.memory.take_back(now) {
@@ -460,7 +460,7 @@ impl Component for MacReceive {
         }
         self.take_frame(now);
         self.report(now);
-        // Counters are written when the port is otherwise unused, so nothing is planned then.
+        // Counters are written while the port has nothing else to do, so nothing is planned while they wait.
         let may_plan = self.recorder.is_none() && !self.card.is_split() && !self.drops.has_work();
         if !self.card.memory.start_planning(may_plan) {
             self.take_back(now);

@@ -5,7 +5,7 @@ use kernel::{Cycle, Ports};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// Most references that are planned ahead.
+/// Maximum number of planned references.
 pub(super) const MOST_PLANNED: usize = 32;
 
 /// A memory port with the purpose of each outstanding reference, in order; replies come in the same order. It sends
@@ -19,10 +19,10 @@ pub(super) struct TrackedPort<T> {
     sent_at: Option<Cycle>,
     /// Number of resets so far.
     epoch: u32,
-    /// The way to the memory, once [`TrackedPort::start_planning`] has asked for it.
+    /// The memory's stream, if [`TrackedPort::start_planning`] has found one.
     stream: Option<Rc<Stream>>,
     has_asked: bool,
-    /// True if references are planned at this tick.
+    /// References are planned in this tick.
     is_planning: bool,
 }
 
@@ -44,11 +44,12 @@ impl<T> TrackedPort<T> {
         TrackedPort { port, under_way, most, next_id, sent_at, epoch, stream, has_asked, is_planning }
     }
 
-    /// Starts a tick in which references are planned, if the user `wants` this and the memory offers it. Returns true if they are.
+    /// Decides whether references are planned in this tick: if the user `wants` it and the memory has a stream. Returns the
+    /// decision.
     pub fn start_planning(&mut self, wants: bool) -> bool {
         if wants && !self.has_asked && self.under_way.is_empty() {
             let (room, latency) = self.port.references.size();
-            // The memory has one reference and the connection has `room` others, so `most` never keeps one back.
+            // At most `room` references are in the connection, and one is at the memory. So the limit `most` is never reached.
             let is_usual = room > 1 && latency == 1 && self.most > room && self.port.replies.latency() == 1;
             self.stream = if is_usual { self.port.references.offered::<Stream>() } else { None };
             self.stream.iter().for_each(|stream| stream.open(room));
@@ -58,30 +59,30 @@ impl<T> TrackedPort<T> {
         self.is_planning
     }
 
-    /// Returns true if references are planned at this tick.
+    /// Returns true if references are planned in this tick.
     #[inline]
     pub fn is_planning(&self) -> bool {
         self.is_planning
     }
 
-    /// Takes back the references that were planned and not sent before cycle `now`. Returns them, last one first.
+    /// Cancels the planned references that were not sent before cycle `now`. Returns their purposes, those of the last one first.
     pub fn take_back(&mut self, now: Cycle) -> impl Iterator<Item = T> + use<T> {
         let n = self.stream.as_ref().map_or(0, |stream| stream.take_back(now));
         let taken = self.under_way.split_off(self.under_way.len() - n);
         taken.into_iter().rev().map(|(what, _)| what)
     }
 
-    /// Number of references that are sent in cycle `from` or later.
+    /// Number of planned references that are sent in cycle `from` or later.
     pub fn n_planned(&self, from: Cycle) -> usize {
         self.stream.as_ref().map_or(0, |stream| stream.n_planned(from))
     }
 
-    /// The references that are sent in cycle `from` or later, last one first.
+    /// Purposes of the planned references that are sent in cycle `from` or later, those of the last one first.
     pub fn planned(&self, from: Cycle) -> impl Iterator<Item = &T> {
         self.under_way.iter().rev().take(self.n_planned(from)).map(|(what, _)| what)
     }
 
-    /// Wakes the port's user in the cycle in which the planned reference with `behind` others behind it is sent.
+    /// Wakes the port's user when a planned reference is sent: the one that is followed by `behind` others.
     pub fn wake_when_sent(&self, now: Cycle, behind: usize) {
         if let Some(cycle) = self.stream.as_ref().and_then(|stream| stream.wake_when_sent(behind)) {
             self.wake(cycle.max(now + 1));
@@ -93,7 +94,7 @@ impl<T> TrackedPort<T> {
         self.port.references.wake_sender(cycle);
     }
 
-    /// Returns true if a reference can be sent in cycle `now`, or planned.
+    /// Returns true if a reference can be planned, or, without planning, sent in cycle `now`.
     #[inline]
     pub fn is_free(&self, now: Cycle) -> bool {
         match &self.stream {
@@ -107,7 +108,7 @@ impl<T> TrackedPort<T> {
         }
     }
 
-    /// Returns true if there is room in the plan. If not, the user is woken when most of it is sent.
+    /// Returns true if another reference can be planned. If not, the user is woken when most planned references have been sent.
     #[inline]
     fn can_plan_more(&self, stream: &Stream, now: Cycle) -> bool {
         if stream.n_untaken() < MOST_PLANNED {
@@ -120,12 +121,13 @@ impl<T> TrackedPort<T> {
         n < MOST_PLANNED
     }
 
-    /// Sends a reference, or plans it; check [`TrackedPort::is_free`] first.
+    /// Plans a reference, or, without planning, sends it. [`TrackedPort::is_free`] must be true.
     pub fn ask(&mut self, now: Cycle, addr: u64, access: Access, what: T) {
         self.plan(now, Planned::new(now, addr, access), what);
     }
 
-    /// The same for a reference that can be planned in more detail. Its details have no effect if it is sent now.
+    /// Like [`TrackedPort::ask`]. If the reference is planned, `planned` also says when it may be sent and whether its reply wakes the
+    /// user.
     #[inline]
     pub fn plan(&mut self, now: Cycle, mut planned: Planned, what: T) {
         self.under_way.push_back((what, self.epoch));
@@ -142,12 +144,12 @@ impl<T> TrackedPort<T> {
         self.next_id = self.next_id.wrapping_add(1);
     }
 
-    /// Selects if all replies wake the user, although their references said otherwise.
+    /// Selects whether all replies wake the user, including those to quiet references.
     pub fn reply_aloud(&self, is_aloud: bool) {
         self.stream.iter().for_each(|stream| stream.reply_aloud(is_aloud));
     }
 
-    /// The cycle from which the next reply is visible that was sent.
+    /// The cycle from which the next reply is visible; `None` if the memory has sent none.
     pub fn reply_due(&self) -> Option<Cycle> {
         self.stream.as_ref()?.reply_due()
     }
@@ -173,7 +175,8 @@ impl<T> TrackedPort<T> {
         TrackedReply { what, result, is_current: epoch == self.epoch, at }
     }
 
-    /// Resets the user of the port: replies to earlier references become stale. Nothing planned may be unsent.
+    /// Resets the user of the port: replies to earlier references become stale. Planned references must have been sent or
+    /// cancelled.
     pub fn reset(&mut self) {
         self.epoch = self.epoch.wrapping_add(1);
     }
@@ -183,7 +186,8 @@ impl<T> TrackedPort<T> {
         self.has_sent(now) && self.under_way.len() < self.most
     }
 
-    /// Returns true if a reference was sent in cycle `now`, so that another may follow in the next. A port that plans needs no such tick.
+    /// Returns true if a reference was sent in cycle `now`, so that another one may follow in the next cycle. False if the reference
+    /// was planned.
     pub fn has_sent(&self, now: Cycle) -> bool {
         self.sent_at == Some(now)
     }

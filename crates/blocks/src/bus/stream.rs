@@ -1,13 +1,14 @@
-//! References that a requester plans: the memory takes each one in the cycle in which it would have arrived.
+//! Planned references: a requester gives them to the memory in advance, and the memory takes each one at the time at which it would
+//! have arrived over a channel.
 //!
 //! A requester that moves many words knows its next references long before a connection has room for them, and learns nothing from most
-//! replies. With a [`Stream`] it need not tick for each word. It gives all references that it knows at once. The time at which each one
-//! is sent follows from the times at which the memory takes those before it, by the rules of a channel: one in each cycle, in order, and
-//! only while fewer than `room` are sent and not taken. Where something else must be sent first, the requester takes back what was
-//! not sent before.
+//! replies. With a [`Stream`] it need not tick for each word: it plans all references that it knows at once. The stream finds the cycle
+//! in which each reference is sent, by the rules of a channel: in order, one in each cycle, and only while the channel has room. There is
+//! room while fewer than `room` references have been sent and not been taken by the memory. If the requester must send something else
+//! first, it cancels the references that have not been sent.
 //!
 //! A stream replaces the channels of a connection between a requester and a memory with one clock, if the memory offers it. The memory
-//! must serve one reference at a time, because then a reply never waits for room.
+//! must serve one reference at a time: then there is always room for its reply.
 
 use super::{Access, BusError, Data};
 use kernel::Cycle;
@@ -18,9 +19,9 @@ use std::rc::Rc;
 /// The references and replies of one connection.
 pub struct Stream {
     state: RefCell<State>,
-    /// The cycle from which the memory sees the next reference. Read at every tick, so stored apart.
+    /// The cycle from which the memory sees the next reference. The memory reads it at every tick, so it is not in `state`.
     due: Cell<Cycle>,
-    /// The set of the memory to which a stream with references adds a member.
+    /// A bit set of the memory, and the member in it that says that this stream has references.
     arrivals: (Rc<Cell<u64>>, u64),
     /// All replies wake the requester.
     is_aloud: Cell<bool>,
@@ -30,11 +31,11 @@ pub struct Stream {
 struct State {
     /// References that the memory has not taken.
     planned: VecDeque<Planned>,
-    /// How many of them have a certain time.
+    /// Number of planned references whose cycle is known. They are the first ones.
     n_certain: usize,
-    /// Number of references that can be sent and not taken.
+    /// Maximum number of references that are sent and not taken.
     room: usize,
-    /// First cycle in which the next reference without a certain time can be sent.
+    /// First cycle in which the next reference can be sent whose cycle is not known yet.
     next: Cycle,
     /// Cycle in which the memory took the last reference.
     taken: Cycle,
@@ -49,11 +50,11 @@ pub struct Planned {
     pub addr: u64,
     /// The operation.
     pub access: Access,
-    /// The requester would not send it before this cycle.
+    /// It is not sent before this cycle.
     pub from: Cycle,
     /// True if its reply does not wake the requester, unless it is an error.
     pub is_quiet: bool,
-    /// The cycle in which it is sent, once that is certain.
+    /// The cycle in which it is sent; [`NEVER`] while that is not known.
     sent: Cycle,
     /// True if the requester ticks in the cycle in which it is sent.
     wakes: bool,
@@ -76,7 +77,7 @@ impl Planned {
         Planned { addr, access, from, is_quiet: false, sent: NEVER, wakes: false }
     }
 
-    /// The same with a reply that does not wake the requester, if `is_quiet`.
+    /// Sets whether its reply leaves the requester asleep.
     pub fn quiet(self, is_quiet: bool) -> Planned {
         Planned { is_quiet, ..self }
     }
@@ -88,21 +89,21 @@ impl Planned {
 }
 
 impl State {
-    /// The cycle from which the memory sees the first reference, whose time is always certain.
+    /// The cycle from which the memory sees the first reference. It is always known.
     #[inline]
     fn due(&self) -> Cycle {
         self.planned.front().map_or(NEVER, Planned::seen)
     }
 
-    /// Finds the cycles in which references are sent, as far as they are certain. Returns the first one in which the requester must
-    /// tick.
+    /// Finds the cycles of more references, as far as the times at which the memory took earlier ones determine them. Returns the
+    /// first of these cycles in which the requester must tick, if there is one.
     #[inline]
     fn settle(&mut self) -> Option<Cycle> {
         let mut wake = None;
         while self.n_certain < self.room
             && let Some(planned) = self.planned.get_mut(self.n_certain)
         {
-            // The room of a reference can be used in the cycle after it was taken.
+            // When the memory takes a reference, another one can be sent in the next cycle.
             let has_room = if self.n_certain + 1 == self.room { self.taken + 1 } else { 0 };
             planned.sent = self.next.max(planned.from).max(has_room);
             self.next = planned.sent + 1;
@@ -116,18 +117,19 @@ impl State {
 }
 
 impl Stream {
-    /// A stream that adds `member` to `arrivals` when it has references.
+    /// An empty stream. While it has references, `member` is in the set `arrivals`.
     pub fn new(arrivals: &Rc<Cell<u64>>, member: u64) -> Stream {
         let (due, is_aloud) = (Cell::new(NEVER), Cell::new(false));
         Stream { state: RefCell::default(), due, arrivals: (arrivals.clone(), member), is_aloud }
     }
 
-    /// For the requester: sets how many references can be sent and not taken, at least 2.
+    /// For the requester: sets the maximum number of references that are sent and not taken; at least 2.
     pub fn open(&self, room: usize) {
         self.state.borrow_mut().room = room;
     }
 
-    /// For the requester: plans a reference. Returns the cycle from which the memory sees it, if it must be woken for it.
+    /// For the requester: plans a reference. If no other one was planned, the memory may be asleep. Then this returns the cycle in
+    /// which it must be woken.
     pub fn plan(&self, planned: Planned) -> Option<Cycle> {
         let mut state = self.state.borrow_mut();
         let is_first = state.planned.is_empty();
@@ -147,14 +149,14 @@ impl Stream {
         self.state.borrow().planned.len()
     }
 
-    /// For the requester: number of references that are sent in cycle `from` or later.
+    /// For the requester: number of planned references that are sent in cycle `from` or later.
     pub fn n_planned(&self, from: Cycle) -> usize {
         let state = self.state.borrow();
         let n_before = state.planned.iter().take(state.n_certain).take_while(|planned| planned.sent < from).count();
         state.planned.len() - n_before
     }
 
-    /// For the requester: takes back the references that were not sent before cycle `now`. Returns their number.
+    /// For the requester: cancels the references that were not sent before cycle `now`. Returns their number.
     pub fn take_back(&self, now: Cycle) -> usize {
         let mut state = self.state.borrow_mut();
         let mut n = 0;
@@ -168,8 +170,8 @@ impl Stream {
         n
     }
 
-    /// For the requester, if nothing planned is unsent: the cycle in which it can send another reference, `now` or the next one. If
-    /// there is no room, the memory wakes it when there is.
+    /// For the requester, when all planned references have been sent: the cycle in which it can send another one, `now` or the next
+    /// cycle. `None` if there is no room; the memory then wakes it as soon as there is.
     pub fn room_from(&self, now: Cycle) -> Option<Cycle> {
         let mut state = self.state.borrow_mut();
         if state.n_certain >= state.room {
@@ -180,8 +182,8 @@ impl Stream {
         Some(if is_taken_now || state.next > now { now + 1 } else { now })
     }
 
-    /// For the requester: it ticks in the cycle in which the reference is sent that has `behind` others behind it. Returns that cycle, if it
-    /// is certain.
+    /// For the requester: it must tick when a certain reference is sent, the one that is followed by `behind` others. Returns the
+    /// cycle, if it is known.
     pub fn wake_when_sent(&self, behind: usize) -> Option<Cycle> {
         let mut state = self.state.borrow_mut();
         let at = state.planned.len().checked_sub(behind + 1)?;
@@ -189,7 +191,7 @@ impl Stream {
         Some(state.planned[at].sent).filter(|&sent| sent != NEVER)
     }
 
-    /// For the requester: selects if all replies wake it.
+    /// For the requester: selects whether all replies wake it, including those to quiet references.
     pub fn reply_aloud(&self, is_aloud: bool) {
         self.is_aloud.set(is_aloud);
     }
@@ -214,8 +216,8 @@ impl Stream {
         self.due.get()
     }
 
-    /// For the memory: takes the next reference in cycle `now`, in which it must be due. Also returns the cycle in which the requester must
-    /// tick, if there is one.
+    /// For the memory: takes the next reference, which must be due in cycle `now`. Also returns the cycle in which the requester must
+    /// be woken, if it must.
     #[inline]
     pub fn take(&self, now: Cycle) -> Option<(Planned, Option<Cycle>)> {
         let mut state = self.state.borrow_mut();
@@ -232,7 +234,8 @@ impl Stream {
         Some((planned, wake.or(room)))
     }
 
-    /// For the memory: replies, visible from cycle `at` on. Returns true if the requester must be woken for it.
+    /// For the memory: replies to the reference that it took. The reply is visible from cycle `at` on. Returns true if it wakes the
+    /// requester.
     pub fn answer(&self, at: Cycle, result: Result<Data, BusError>, is_quiet: bool) -> bool {
         let wakes = !is_quiet || self.is_aloud.get() || result.is_err();
         self.state.borrow_mut().replies.push_back(StreamReply { at, result });

@@ -15,7 +15,7 @@ use super::timing;
 use isa::riscv::execute;
 use kernel::Cycle;
 
-/// Bounds of a core that runs ahead: its program, the lines that are present, and a cycle.
+/// Bounds of a run ahead: the core's program, the lines that are present, and a last cycle.
 #[derive(Clone, Copy)]
 pub struct Runway<'a> {
     program: &'a Program,
@@ -25,13 +25,16 @@ pub struct Runway<'a> {
 }
 
 impl<'a> Runway<'a> {
-    /// A runway for instructions that leave decode before `horizon`. `there` is [`super::FetchLines::there`].
+    /// Number of cycles ahead of a grant that the horizon must be at least, so that the runway is open.
+    pub const LEAST_OPEN: Cycle = timing::LOAD_USE + timing::BRANCH_TAKEN + 1;
+
+    /// Allows instructions that leave decode before cycle `horizon`. `there` is [`super::FetchLines::there`].
     #[inline(always)]
     pub fn new(program: &'a Program, there: &'a [u8], horizon: Cycle) -> Self {
         Runway { program, there, end: horizon.saturating_sub(timing::BRANCH_TAKEN) }
     }
 
-    /// Returns true if a core can run an instruction after an access that is granted in cycle `granted`.
+    /// Returns true if there is time for an instruction after an access that is granted in cycle `granted`.
     #[inline(always)]
     pub fn is_open(&self, granted: Cycle) -> bool {
         granted + timing::LOAD_USE < self.end
@@ -64,15 +67,15 @@ impl Core {
         self.run_blocks::<PROFILES>(runway, at, held)
     }
 
-    /// The effect on memory, if the core waits for a plain access at the end of a block and nothing else is pending.
+    /// Tells whether the core waits for a plain access at the end of a block, with nothing else pending, and what the access does.
     /// [`Core::pass_plain`] completes such an access.
     #[inline(always)]
     pub fn waits_for(&self) -> Plain {
         self.waits_for
     }
 
-    /// Completes the plain access, granted in cycle `granted`, and runs ahead like [`Core::run_ahead`]. A loaded value is in
-    /// its register already, see [`Core::load_plain`]. The runway is open.
+    /// Completes a plain access that is granted in cycle `granted`, and runs ahead like [`Core::run_ahead`]. If the access loads,
+    /// [`Core::load_plain`] must be called first. The runway must be open.
     #[inline(always)]
     pub fn pass_plain(&mut self, runway: &Runway, granted: Cycle) -> bool {
         debug_assert!(self.waits_for != Plain::Not && self.attention == Attention::None);
@@ -86,7 +89,7 @@ impl Core {
         self.run_blocks::<false>(runway, self.next_at as usize, held)
     }
 
-    /// The access loads this value in cycle `granted`.
+    /// Puts the loaded value of a plain access that is granted in cycle `granted` into its register.
     #[inline(always)]
     pub fn load_plain(&mut self, granted: Cycle, value: u32) {
         let rd = self.access.rd;
@@ -94,8 +97,8 @@ impl Core {
         (self.load_rd, self.load_granted) = (rd, granted);
     }
 
-    /// Runs blocks from position `at` on; if it `PROFILES`, counts them. The first instruction has been in decode for `held`
-    /// cycles.
+    /// Runs blocks from position `at` on. With `PROFILES`, the profile counts them. The first instruction has been in decode for
+    /// `held` cycles.
     #[inline(always)]
     fn run_blocks<const PROFILES: bool>(&mut self, runway: &Runway, mut at: usize, mut held: Cycle) -> bool {
         let &Runway { program, there, end } = runway;

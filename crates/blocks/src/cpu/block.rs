@@ -42,7 +42,7 @@ pub(super) struct Block {
     /// of the instruction after it (`next_pc`, `next_at`).
     pub last_pc: u32,
     pub next_pc: u32,
-    /// Fetch line of the access or jump, as `last_pc / 16`.
+    /// Fetch line of the access or jump: `last_pc / 16`.
     pub last_line: u32,
     pub next_at: u32,
     /// The last fetch line that must be present, counted from the program's first line, and the number of lines
@@ -72,7 +72,7 @@ pub(super) enum End {
 pub(super) struct PlainAccess {
     /// The access, with the constant instead of the address and without its value.
     pub access: Access,
-    /// The register in the address, and the register with the value.
+    /// The register that is added to the constant, and the register with the value to store.
     pub addr_from: u8,
     pub value_from: u8,
     /// Its effect on memory.
@@ -86,7 +86,7 @@ pub enum Plain {
     LoadsWord,
     /// It stores a word.
     StoresWord,
-    /// It does something else.
+    /// It loads or stores a part of a word, or is atomic.
     Other,
     /// There is none: the core waits for something else, or for another access.
     Not,
@@ -169,8 +169,8 @@ impl Block {
 }
 
 impl PlainAccess {
-    /// The access of an instruction, if it is plain. The meaning of an instruction is stated only in its row, so a core
-    /// executes it here, with another number in each register.
+    /// The access of an instruction, if it is plain. Only the function in an instruction's row knows what it does. So this executes
+    /// the function on a core whose registers hold different numbers, and looks at the access that results.
     fn of(slot: &Slot) -> Option<PlainAccess> {
         let inst = &slot.inst;
         let mut core = Core::new(Profile::Ri5cy, 0, 0);

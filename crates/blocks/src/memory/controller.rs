@@ -46,7 +46,7 @@ struct ControllerLane {
     port: Option<Responder>,
     /// References and replies of a requester that plans.
     stream: Rc<Stream>,
-    /// True if `reference` came from the stream, and if its reply does not wake the requester.
+    /// `is_streamed`: `reference` came from the stream. `is_quiet`: its reply does not wake the requester.
     is_streamed: bool,
     is_quiet: bool,
     reference: Reference,

@@ -84,8 +84,8 @@ impl Incoming {
         true
     }
 
-    /// The repeat for a report has arrived. Packets that were reported before are still missing, so their reports or repeats were
-    /// lost: repeats leave and arrive in the order of reports.
+    /// A repeated packet has arrived, as an answer to a report. Repeats arrive in the order of reports. So if a packet with an earlier
+    /// report is still missing, its report or its repeat was lost.
     fn report_again(&mut self, report: u64, answers: &mut Vec<Answer>) {
         for (&psn, number) in self.missing.iter_mut().filter(|(_, number)| **number < report) {
             *number = self.n_reports;

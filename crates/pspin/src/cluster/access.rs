@@ -31,12 +31,12 @@ const CACHE_CONTROL: u32 = 5;
 /// Number of the driver on a core's own link, in bits 10 to 19 of an address.
 const DRIVER: u32 = 1 << 4 | 4;
 
-/// Returns true if an address beside the cores is on a core's own link.
+/// Returns true if an address of a peripheral belongs to a core's own link. See [`super::cores::Cores::is_beside`].
 pub(super) fn is_link(addr: u32) -> bool {
     addr & 0x4000 != 0
 }
 
-/// Returns true if an address beside the cores is that of the driver.
+/// Returns true if an address of a core's own link is one of the driver.
 fn is_driver(addr: u32) -> bool {
     addr >> 10 & 0x3ff == DRIVER
 }
@@ -61,8 +61,8 @@ impl Cluster {
         self.complete(i, now, granted, raw);
     }
 
-    /// The most frequent access outside L1: core `i` reads a word of its task or writes one of a command, and runs ahead.
-    /// The guard allows this at all times. Returns false, without effect, for all other accesses.
+    /// Completes the most frequent accesses outside L1, if core `i` waits for one: it reads a word of its task, or writes a word
+    /// of a command. Every handler may do this. Returns false, without effect, for all other accesses.
     pub(super) fn access_driver_words(&mut self, i: usize, now: Cycle) -> bool {
         let addr = self.cores[i].core.access().addr;
         if !(self.plan.is_open(now) && is_driver(addr) && addr & 3 == 0 && self.cores.is_beside(addr)) {

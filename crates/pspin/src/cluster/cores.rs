@@ -66,7 +66,7 @@ impl Cores {
         self.hpus.len()
     }
 
-    /// Returns true if an address is beside the cores: a peripheral of the cluster, or a register on a core's own link.
+    /// Returns true if an address is that of a peripheral of the cluster, or of a register on a core's own link.
     #[inline]
     pub fn is_beside(&self, addr: u32) -> bool {
         let own = map::L1_BASE + self.cluster * map::L1_STRIDE + map::CLUSTER_PERIPHERALS;

@@ -43,7 +43,7 @@ const TO_EMITTED: u64 = 1;
 /// Cycles between two accepted transfers: the arbiter in front of the engine passes on one a cycle.
 const ACCEPT_INTERVAL: u64 = 1;
 
-/// The part of a transfer that the reshaper has not cut off yet: the next addresses, and the bytes left to read and to write.
+/// The rest of a transfer that is being cut: the next addresses, and the numbers of bytes left to read and to write.
 struct Transfer {
     owner: Owner,
     src: u32,
@@ -216,8 +216,8 @@ impl Dma {
         }
     }
 
-    /// The burst reshaper passes on a read and a write as far as the emitters have room. If the transfer is cut completely,
-    /// it takes the next one.
+    /// The burst reshaper cuts off a read and a write, each if the emitters have room for it. After the last ones, it takes the next
+    /// transfer.
     fn reshape(&mut self, now: Cycle) {
         let (may_read, may_write) = self.movement.rooms();
         if let Some(mut transfer) = self.reshaped.take() {

@@ -41,7 +41,7 @@ pub(super) struct Drivers {
     /// Bit sets of drivers: with commands in the FIFO, with feedback, and without a task.
     with_commands: u32,
     with_feedback: u32,
-    /// Those of them whose commands are done, so that the feedback may leave soon.
+    /// The drivers of `with_feedback` whose commands are done, so that their feedback may leave soon.
     leaving: u32,
     pub without_task: u32,
     /// The command unit cuts commands.

@@ -62,7 +62,7 @@ impl Fetch {
         self.refills.set_grants(grants);
     }
 
-    /// Bounds of cores that run ahead to this cycle.
+    /// Bounds of a run ahead to cycle `horizon`.
     #[inline(always)]
     pub fn runway(&self, horizon: Cycle) -> Runway<'_> {
         Runway::new(&self.program, self.cache.there(), horizon)

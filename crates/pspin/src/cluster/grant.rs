@@ -11,17 +11,17 @@ use blocks::cpu::{Access, AccessKind, Core, Plain};
 use isa::riscv::{Load, Width};
 use kernel::{Cycle, members};
 
-/// The rest of the work for a port after its grant.
+/// Work that is left for a port.
 enum Left {
-    /// The grant itself: only its bank has noted it.
+    /// To perform its access: only the bank's arbiter has noted the grant.
     Grant(u32),
-    /// The rest of its core's run.
+    /// To run its core on from an instruction that needs checks.
     Run(usize),
 }
 
 impl Cluster {
-    /// Lets the cores continue that are due in this cycle for something else than a bank of L1. Takes accesses from other
-    /// clusters too.
+    /// Lets the cores continue whose next step is due in this cycle and is not a request to a bank of L1. Also admits accesses of other
+    /// clusters.
     #[inline(never)]
     pub(super) fn run_others(&mut self, now: Cycle) {
         let others = self.cores.ready.take_others(now);
@@ -37,7 +37,7 @@ impl Cluster {
         self.grant_banks(now);
     }
 
-    /// Lets the cores continue that get their banks in this cycle.
+    /// Decides the requests to banks of L1 in this cycle, and lets the cores continue that get their banks.
     #[inline(always)]
     pub(super) fn grant_banks(&mut self, now: Cycle) {
         let Requests { ports, banks, contested } = self.cores.ready.take_requests(now);
@@ -95,8 +95,8 @@ impl Cluster {
         }
     }
 
-    /// Grants these ports their banks, removes them from the set, and lets the cores run to their next accesses. Stops at
-    /// the first port for which there is more to do, and returns what. Nearly always there is none.
+    /// Grants these ports their banks and lets their cores run to their next accesses. Each port is removed from the set. If a port
+    /// needs more work, this stops and returns the work; that is rare.
     #[inline(always)]
     fn grant_swiftly(&mut self, requests: &mut u32, now: Cycle) -> Option<Left> {
         let Cluster { cores, l1, fetch, plan, .. } = self;
@@ -222,8 +222,8 @@ impl Cluster {
     }
 }
 
-/// If the core waits for a plain load or store of a part of a word, that is granted. Returns false, without effect, for
-/// all other accesses.
+/// Performs the access of a core that waits for a plain load or store of a part of a word. Returns false, without effect, for all
+/// other accesses.
 #[inline(never)]
 fn access_part_of_word(core: &mut Core, l1: &mut L1, now: Cycle) -> bool {
     let &Access { addr, value, kind, .. } = core.access();

@@ -6,16 +6,14 @@
 
 use super::ready::Ready;
 use crate::params::IcacheParams;
+use blocks::cpu::Runway;
 use kernel::{Activity, Cycle};
 
 /// Maximum number of cycles that a core may run ahead.
 const MOST_RUN_AHEAD: u64 = 24;
 
-/// Cycles of a sleep that cost more host time than ticks in them.
+/// A sleep of this number of cycles or fewer costs more host time than ticks without effect.
 const SHORT_SLEEP: Cycle = 4;
-
-/// With this run-ahead or a longer one, [`blocks::cpu::Runway::is_open`].
-const LEAST_OPEN: u64 = 8;
 
 /// The steps that a cluster skips, and the end of the skip. Skipping does not change any result.
 pub(super) struct TickPlan {
@@ -25,7 +23,7 @@ pub(super) struct TickPlan {
     max_run_ahead: u64,
     /// Upper bound of both, set from outside.
     run_ahead_bound: u64,
-    /// The cores count cycles by instruction, so they complete no plain accesses.
+    /// The cores count cycles by instruction. Such cores complete no plain accesses.
     are_watched: bool,
     /// All lines of the program fit into the instruction cache.
     lines_fit: bool,
@@ -105,9 +103,9 @@ impl TickPlan {
         self.next_deadline
     }
 
-    /// Updates the cycles that depend on others.
+    /// Derives `open_until` and `swift_until` from the other fields.
     fn update(&mut self) {
-        let is_open = self.run_ahead >= LEAST_OPEN && !self.are_watched;
+        let is_open = self.run_ahead >= Runway::LEAST_OPEN && !self.are_watched;
         self.open_until = if is_open { self.next_deadline.saturating_sub(self.run_ahead) } else { 0 };
         self.swift_until = self.cores_only_until.min(self.open_until);
     }
@@ -118,7 +116,7 @@ impl TickPlan {
         now < self.open_until
     }
 
-    /// Returns true if that holds, and all steps except those of the cores are skipped.
+    /// Returns true if [`TickPlan::is_open`] and [`TickPlan::is_cores_only`] hold.
     #[inline(always)]
     pub fn is_swift(&self, now: Cycle) -> bool {
         now < self.swift_until
@@ -166,8 +164,8 @@ impl TickPlan {
         }
     }
 
-    /// The same while only cores can act. For a short sleep, the cluster ticks without effect, because that costs less
-    /// host time.
+    /// Like [`TickPlan::sleep`], while only cores can act. Instead of a short sleep the cluster ticks without effect, because that
+    /// costs less host time.
     #[inline(always)]
     pub fn sleep_cores(&self, ready: &Ready, now: Cycle) -> Activity {
         match (1..=SHORT_SLEEP).any(|cycles| ready.is_due(now + cycles)) {

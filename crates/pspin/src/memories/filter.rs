@@ -19,7 +19,7 @@ struct Passed {
     is_amo: bool,
 }
 
-/// A read burst that has passed the filter and is not back completely.
+/// A read burst that has passed the filter, and whose last beat is not back yet.
 struct Burst {
     /// The cycle in which its first beat passes its bank, and the one after its last beat has; `Cycle::MAX` if it has not
     /// begun.
@@ -31,12 +31,13 @@ struct Burst {
 ///
 /// Timing: a queue of `depth` remembers the reads that are on their way. It is written or read in a cycle, not both, and
 ///         writing goes first: while reads come in, no read and no beat goes back. So a long series of single reads passes
-///         at one read in two cycles, and a burst behind full queues takes a cycle more than it has beats. An atomic operation reads, and writes its result 5 cycles later; the next one waits until
-///         that is answered, 10 cycles from the first. Meanwhile reads pass, and writes to other words. Reads that have
-///         passed wait for their bank; they also wait while three are on their way back.
+///         at one read in two cycles, and a burst takes a cycle more than it has beats while the queue is full. An atomic
+///         operation reads, and writes its result 5 cycles later; the next one waits until that is answered, 10 cycles
+///         from the first. Meanwhile reads pass, and writes to other words. Reads that have passed wait for their bank;
+///         they also wait while three are on their way back.
 /// Source: PsPIN RTL a49fec8, `axi_riscv_lrsc.sv`, `axi_riscv_amos.sv`, `id_queue.sv`.
-///         Differs: the queue of writes never delays anything. Instead of the beat that does not pass on its way back, the
-///         next one waits that requests its bank.
+///         Differs: the queue of writes never delays anything. If a beat cannot pass on its way back, the next beat that
+///         requests its bank waits instead.
 pub(super) struct Filter {
     depth: usize,
     /// Cycles from when a read passes the filter until its data are back: register, SRAM, register.
@@ -121,7 +122,7 @@ impl Filter {
     pub(super) fn stops_a_beat(&self, now: Cycle) -> bool {
         self.passed_at == Some(now)
             && self.bursts.iter().any(|burst| {
-                // A burst that has not begun has no cycles.
+                // For a burst that has not begun, the sum stays at the greatest cycle.
                 burst.from.saturating_add(self.read_cycles) <= now && now < burst.end.saturating_add(self.read_cycles)
             })
     }

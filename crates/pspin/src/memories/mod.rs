@@ -70,10 +70,10 @@ impl MemoryPorts {
     }
 }
 
-/// The inputs at which something waits.
+/// For each kind of input, the ports at which something waits or will arrive.
 struct Arrivals {
     pe: Waiting,
-    /// Of `dma` and `bursts`, by port.
+    /// For the inputs `dma` and `bursts`, in the order of the memories' ports.
     bursts: [Waiting; 2],
     lines: Waiting,
     remote: Waiting,
@@ -415,7 +415,7 @@ impl Memories {
             let nowhere = requests.peek().is_some_and(|burst| !is_there(burst.addr()));
             if nowhere && replies.has_room() {
                 self.faults.add(1);
-                // It stays among those that wait until the next one is taken.
+                // The port stays in the set of those at which something waits, until its next burst is taken.
                 replies.send(match requests.take().expect("just seen") {
                     Burst::Read { tag, .. } => BurstReply::Data { tag, data: Box::default(), last: 0 },
                     Burst::Write { tag, .. } => BurstReply::Written { tag, decoded: false },

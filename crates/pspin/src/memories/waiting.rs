@@ -1,4 +1,4 @@
-//! The ports at which something waits. In most cycles these are few of many, and only they are looked at.
+//! The ports at which something waits. In most cycles these are a few of many, and the memories look only at these.
 
 use kernel::{Cycle, Rx, members};
 use std::cell::Cell;
@@ -8,7 +8,7 @@ use std::rc::Rc;
 pub(super) struct Waiting(Rc<Cell<u64>>);
 
 impl Waiting {
-    /// The set of these ports.
+    /// The set for a list of ports.
     pub(super) fn at<'a, T: 'a>(ports: impl Iterator<Item = &'a Rx<T>>) -> Self {
         let set = Rc::default();
         (0..).zip(ports).for_each(|(position, port)| port.announce(&set, 1 << position));

@@ -199,7 +199,8 @@ impl NetworkCard {
         }
     }
 
-    /// Drops of the network, and the problems of programs: of each kind those of the first node, and the names of others.
+    /// Drops of the network, and problems of programs. For each kind of problem, the remark of the first node is given, with the names of
+    /// other nodes that have it.
     fn remarks(&self, dropped: u64) -> Vec<Remark> {
         let drops = (dropped > 0).then(|| {
             Remark::new(

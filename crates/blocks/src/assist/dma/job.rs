@@ -89,7 +89,7 @@ impl Job {
         }
     }
 
-    /// Returns true if the last `bytes` requested bytes may complete a reference to host memory of up to `limit` bytes.
+    /// Returns true if a reference to host memory, of at most `limit` bytes, may end within the last `bytes` requested bytes.
     pub fn completes_host_reference(&self, bytes: u32, limit: u32) -> bool {
         let Transfer { host, bytes: all, .. } = self.transfer;
         let is_byte_by_byte =

@@ -57,8 +57,8 @@ pub struct Movement {
     n_uneven: u32,
     /// Number of `writes` that go to L2.
     n_to_l2: u32,
-    /// Bytes that are read, from the first one of the part in `passes` on. The next `n_ahead` bytes to read are not added:
-    /// a write to L2 was sent with them.
+    /// Bytes that were read. The first one belongs to the part in `passes`. A write to L2 may have been sent before all its bytes were
+    /// read; the next `n_ahead` bytes that are read are such bytes, and are not added.
     bytes: Bytes,
     n_ahead: u32,
 

@@ -35,7 +35,7 @@ impl Side {
 /// A burst that reads.
 pub struct ReadPart {
     pub side: Side,
-    /// Destination of its first byte. It decides about the lanes.
+    /// Destination of its first byte, which decides the lanes of all its bytes.
     pub to: u32,
 }
 
@@ -92,7 +92,7 @@ impl At {
     }
 }
 
-/// Bytes that are read and not written, in order.
+/// Bytes that were read and are not written yet, in order.
 #[derive(Default)]
 pub struct Bytes {
     bytes: Vec<u8>,
@@ -101,7 +101,7 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// Number of written bytes at which they are removed.
+    /// Written bytes are removed when their number reaches this.
     const ROOM: usize = 1 << 14;
 
     pub fn len(&self) -> u32 {
@@ -112,7 +112,7 @@ impl Bytes {
         &self.bytes[self.begin + range.start as usize..self.begin + range.end as usize]
     }
 
-    /// To add bytes at the end.
+    /// The bytes, to which new ones are appended.
     pub fn end(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }

@@ -210,8 +210,8 @@ impl HpuDriver {
         }
     }
 
-    /// The most frequent accesses: reads of the task's registers after its handler has started, and writes of a command's
-    /// words. They only change what the driver shows. `None`, without effect, for all others.
+    /// Performs the most frequent accesses: reads of the task's registers after its handler has started, and writes of a command's
+    /// words. Nothing outside the driver depends on them. Returns `None`, without effect, for all other accesses.
     pub fn access_words(&mut self, now: Cycle, offset: u32, write: Option<u32>) -> Option<u32> {
         match (offset, write) {
             (HANDLER | DOORBELL, _) => None,
@@ -386,7 +386,7 @@ impl HpuDriver {
         self.done.is_some()
     }
 
-    /// Returns true if commands of its core are not done.
+    /// Returns true if a command of its core is not done.
     pub fn has_commands(&self) -> bool {
         self.commands.done_from().is_none()
     }

@@ -78,8 +78,8 @@ impl Movement {
         }
     }
 
-    /// Adds the next `n` bytes that will be read, with their present values. Returns false, and adds nothing, if some of
-    /// them will come from L2.
+    /// Adds the next `n` bytes, which are not read yet, with the values that they have now. Returns false, and adds nothing, if
+    /// some of them come from L2, or are not in a read yet.
     pub(super) fn read_ahead_of_time(&mut self, mut n: u32, l1: &L1) -> bool {
         if !self.at_l2.is_empty() {
             return false;
@@ -110,7 +110,7 @@ impl Movement {
         true
     }
 
-    /// Index of a beat's first byte in its read.
+    /// Position of a beat's first byte within its read.
     fn first_byte(&self, number: u64, beat: u32) -> u32 {
         let Side { addr, size, .. } = self.read(number).side;
         bytes_of(addr, size, beat).start
