@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 _SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE")
 _ROOM = 4096  # bytes of the first message to each process; a second message carries the rest
 _LENGTH = 8  # bytes of the length field, at the start of the first message
+_FIRST_PART = _ROOM - _LENGTH  # bytes of the data in the first message
 _FIRST, _REST = 1, 2  # tags
 _SPINS = 500
+# After `time.sleep(0)`, which returns at once, other threads would still wait for the end of this one's time slice.
+_yield = getattr(os, "sched_yield", lambda: time.sleep(0))
 _PATIENCE_S = 2.0  # time that a failed process waits for the others before it aborts the run
 
 
@@ -104,27 +107,26 @@ class World:
         """True for the process that writes the results."""
         return self.rank == 0
 
-    def exchange(self, outgoing: Sequence[bytes]) -> list[bytes]:
+    def exchange(self, outgoing: Sequence[bytes]) -> list[bytes | bytearray]:
         """Send bytes to each process, and return the bytes that each process sent to this one."""
         requests = [self._comm.Irecv([room, self._mpi.BYTE], rank, _FIRST) for rank, room in self._rooms.items()]
         for rank in self._peers:
             data = outgoing[rank]
-            first = len(data).to_bytes(_LENGTH, "little") + data[: _ROOM - _LENGTH]
+            first = len(data).to_bytes(_LENGTH, "little") + data[:_FIRST_PART]
             requests.append(self._comm.Isend([first, self._mpi.BYTE], rank, _FIRST))
         self._wait(requests)
-        requests, found, rests = [], [b""] * self.size, {}
+        requests = []
+        found: list[bytes | bytearray] = [b""] * self.size
         for rank, room in self._rooms.items():
             length = int.from_bytes(room[:_LENGTH], "little")
-            found[rank] = bytes(room[_LENGTH : _LENGTH + length])
-            if length > _ROOM - _LENGTH:
-                rests[rank] = bytearray(length - (_ROOM - _LENGTH))
-                requests.append(self._comm.Irecv([rests[rank], self._mpi.BYTE], rank, _REST))
-            if len(outgoing[rank]) > _ROOM - _LENGTH:
-                rest = outgoing[rank][_ROOM - _LENGTH :]
+            found[rank] = whole = bytearray(room[_LENGTH : _LENGTH + length])
+            if length > _FIRST_PART:
+                whole.extend(bytes(length - _FIRST_PART))
+                requests.append(self._comm.Irecv([memoryview(whole)[_FIRST_PART:], self._mpi.BYTE], rank, _REST))
+            if len(outgoing[rank]) > _FIRST_PART:
+                rest = memoryview(outgoing[rank])[_FIRST_PART:]
                 requests.append(self._comm.Isend([rest, self._mpi.BYTE], rank, _REST))
         self._wait(requests)
-        for rank, tail in rests.items():
-            found[rank] += bytes(tail)
         return found
 
     def _wait(self, requests: list[Request], *, for_s: float | None = None) -> bool:
@@ -140,7 +142,7 @@ class World:
             self._is_ended = self._is_ended or (spins % 64 == 0 and self._is_signalled())
             if self._is_ended:
                 raise Ended("a signal ended the run: another process died, or mpiexec was stopped")
-            time.sleep(0 if waited < 0.01 else 0.0001)
+            _yield() if waited < 0.01 else time.sleep(0.0001)
         return True
 
     def agree(self, failure: str | None) -> str | None:

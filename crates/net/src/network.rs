@@ -111,7 +111,13 @@ impl Network {
 
     /// Simulates up to `until`, `until` included. The times of the calls change no result.
     pub fn run_until(&mut self, until: Time) -> Result<Progress, NetError> {
+        self.run_until_while(until, || ())
+    }
+
+    /// The same, and calls `meanwhile` on this thread while the threads of the nodes simulate.
+    pub fn run_until_while(&mut self, until: Time, meanwhile: impl FnOnce()) -> Result<Progress, NetError> {
         self.send_all(|| Command::Run(until))?;
+        meanwhile();
         for reply in self.collect(self.commands.len())? {
             if let Reply::Ran { next, windows } = reply {
                 self.progress = Progress { now: until, next, windows };

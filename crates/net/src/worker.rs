@@ -24,7 +24,7 @@ const OBSERVED_WINDOW: Time = Time::from_ns(20_000);
 /// Rows that are handed on at once. A hand-over wakes the thread of the observer, which costs microseconds.
 const BATCH: usize = 1024;
 
-/// The same for a network of one thread: the observer would use a second core, so it waits for the end of most runs.
+/// The same for a network of one thread in one process: the observer would use a second core, so it waits for the end of most runs.
 const LARGE_BATCH: usize = 1 << 16;
 
 /// First number of a home in another process.
@@ -411,7 +411,8 @@ impl Worker {
     fn observe(&mut self, slots: &[Slot]) -> Result<(), NetError> {
         if self.shared.is_observed {
             slots.iter().for_each(|slot| self.rows.append(&mut lock(&slot.rows)));
-            let batch = if self.shared.n_threads > 1 { BATCH } else { LARGE_BATCH };
+            let is_alone = self.shared.n_threads == 1 && self.shared.remote.is_none();
+            let batch = if is_alone { LARGE_BATCH } else { BATCH };
             if self.rows.len() >= batch {
                 self.hand_on_rows();
             }

@@ -1,9 +1,10 @@
 //! A network as a run sees it: cards on its nodes, links and switches between them.
 
-use super::device::{CardDevice, CardEnded};
+use super::device::CardDevice;
 use super::experiment::NetworkError;
 use super::frames::{FrameLog, Frames};
-use super::gather::{self, Closing, Failure, Gathered, NodeRecord, NodeRows, Status};
+use super::gather::{Closing, Failure, NodeRecord, Status};
+use super::meeting::together;
 use super::messages::{MESSAGES, MessageLog};
 use super::observed::Observed;
 use super::place::{Places, place};
@@ -19,11 +20,11 @@ use net::device::Attached;
 use net::error::NetError;
 use net::network::{Network, Options, digest_of};
 use net::node::Node;
-use net::observe::{Ledger, Row, What};
+use net::observe::{Ledger, Row};
 use net::switch::BUFFER_FULL_PS;
 use net::{NodeId, NodeReport};
 use serde_json::Value;
-use std::cell::{Ref, RefCell};
+use std::cell::{Ref, RefCell, RefMut};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -90,6 +91,8 @@ impl NetworkCard {
             timeline,
             messages: is_first.then(|| MessageLog::new(&setup, wanted)),
             unshared: wanted.ranks.is_some().then(Vec::new),
+            gathered: Vec::new(),
+            moved_at: Time::ZERO,
         }));
         let shared = observed.clone();
         let observer = move |rows: &[Row]| {
@@ -235,7 +238,14 @@ impl NetworkCard {
 
     /// Frames and messages so far.
     pub(super) fn observed(&self) -> Ref<'_, Observed> {
+        if self.observed.borrow().is_behind() {
+            self.observed.borrow_mut().catch_up();
+        }
         self.observed.borrow()
+    }
+
+    pub(super) fn observed_mut(&self) -> RefMut<'_, Observed> {
+        self.observed.borrow_mut()
     }
 
     fn limit(&self) -> Time {
@@ -253,7 +263,7 @@ impl NetworkCard {
     }
 
     /// Status of the nodes of this process.
-    fn status(&self, failure: Option<Failure>) -> Status {
+    pub(super) fn status(&self, failure: Option<Failure>) -> Status {
         let sum = self.own_sum();
         let (next, in_flight) = match failure {
             Some(_) => (None, 0),
@@ -270,83 +280,12 @@ impl NetworkCard {
         let stuck = if sum.inside > 0 && is_slow { self.own_stuck() } else { Vec::new() };
         let is_waiting = sum.has_more && is_slow && next.is_none();
         let waiting = if is_waiting { self.waiting_hosts() } else { Vec::new() };
-        let moved_fs = self.observed().frames.moved_at().fs();
+        let moved_fs = self.observed.borrow().moved_at.fs();
         Status { next_fs: next.map(Time::fs), failure, sum, moved_fs, in_flight, stuck, waiting }
     }
 
-    /// A check for the end: takes rows, exchanges the status of all processes, and decides whether the run has ended.
-    fn look(&mut self, result: Result<(), NetError>) -> Result<(), RunError> {
-        let Some(ranks) = self.wanted.ranks.clone() else {
-            let failure = match result {
-                Ok(()) => None,
-                Err(error) => {
-                    self.ended = Some(stopped(error)?);
-                    Some(Failure::OtherProcess)
-                }
-            };
-            let status = self.status(failure);
-            return self.judge(&[status]).map_err(RunError::new);
-        };
-        let own = result.as_ref().err().map(|error| match error {
-            NetError::Rank { .. } => Failure::OtherProcess,
-            NetError::Node { name, failure, .. } if failure.is::<CardEnded>() => {
-                Failure::Stopped(format!("node `{name}`: {failure}"))
-            }
-            error => Failure::Error(error.to_string()),
-        });
-        let mut gathered = Gathered { rows: self.observed.borrow_mut().take_unshared(), ..Gathered::default() };
-        if !ranks.is_first() {
-            self.observed.borrow_mut().frames.add(&gathered.rows);
-            if own.is_none() {
-                self.collect(false);
-            }
-            std::mem::take(&mut self.tables).into_iter().for_each(|(node, rows)| gathered.add(node, rows));
-        }
-        let mine = Status {
-            moved_fs: self.observed().frames.moved_at().fs().max(last_move(&gathered.rows)),
-            ..self.status(own)
-        };
-        let others = gather::meet(&ranks, &mine, &gathered).map_err(RunError::new)?;
-        let mut all = vec![(ranks.0.rank() as usize, mine)];
-        for (rank, status, found) in others {
-            all.push((rank, status));
-            gathered.rows.extend(found.rows);
-            let named: Vec<_> = found.tables.into_iter().filter_map(|table| self.named(table)).collect();
-            self.tables.extend(named);
-        }
-        all.sort_by_key(|&(rank, _)| rank);
-        if ranks.is_first() {
-            // The sort is stable: rows of a node come from one process, in order.
-            gathered.rows.sort_by_key(|row| (row.at, row.node));
-            self.observed.borrow_mut().add(&gathered.rows);
-        }
-        for (rank, status) in &all {
-            match &status.failure {
-                Some(Failure::Stopped(text)) => self.ended = Some(Ended::Trouble(text.clone())),
-                Some(Failure::Error(text)) if *rank == ranks.0.rank() as usize => {
-                    return Err(RunError::new(result.err().unwrap_or(NetError::Thread { message: text.clone() })));
-                }
-                Some(Failure::Error(message)) => {
-                    let rank = *rank as u32;
-                    return Err(RunError::new(NetError::Rank { rank, message: message.clone() }));
-                }
-                Some(Failure::OtherProcess) | None => {}
-            }
-        }
-        let statuses: Vec<Status> = all.into_iter().map(|(_, status)| status).collect();
-        self.judge(&statuses).map_err(RunError::new)
-    }
-
-    /// Rows of another process, with this process's names of the table and its columns.
-    pub(super) fn named(&self, (node, table, columns): NodeRows<Vec<u8>>) -> Option<(usize, Rows)> {
-        let specs = self.setup.nodes.get(node)?.kind?.tables;
-        let spec = specs.iter().find(|spec| spec.name == table)?;
-        let name = |(name, data)| Some((spec.columns.iter().find(|column| column.name == name)?.name, data));
-        Some((node, Rows { table: spec.name, columns: columns.into_iter().filter_map(name).collect() }))
-    }
-
     /// Notes the status of all processes, and the reason if the run has ended.
-    fn judge(&mut self, all: &[Status]) -> Result<(), NetError> {
+    pub(super) fn judge(&mut self, all: &[Status]) -> Result<(), NetError> {
         let done_before = self.sum.packets_done;
         self.sum = all.iter().map(|status| status.sum).fold(Sum::default(), Sum::and);
         let looked_before = std::mem::replace(&mut self.looked_at, self.now);
@@ -412,46 +351,14 @@ impl NetworkCard {
     }
 }
 
-/// Waits until each process has built its part. Returns the time of the first event of all parts, and the network.
-fn together(ranks: &Ranks, built: Result<Network, NetError>) -> Result<(Option<Time>, Network), NetError> {
-    let own = built.as_ref().map(|network| network.progress().next.map(Time::fs)).map_err(NetError::to_string);
-    let others = gather::share(ranks, &own).map_err(|error| NetError::Exchange { failure: Arc::new(error) })?;
-    let network = built?;
-    let mut next = own.ok().flatten();
-    for (rank, other) in others {
-        let other = other.map_err(|message| NetError::Rank { rank: rank as u32, message })?;
-        next = [next, other].into_iter().flatten().min();
-    }
-    Ok((next.map(Time::from_fs), network))
-}
-
-/// The last time at which one of these frames moved, in femtoseconds.
-fn last_move(rows: &[Row]) -> u64 {
-    let moved = rows.iter().filter_map(|row| match row.what {
-        What::Entered => Some(row.at),
-        What::Crossed { tail, .. } | What::Delivered { tail } => Some(tail),
-        _ => None,
-    });
-    moved.max().unwrap_or(Time::ZERO).fs()
-}
-
-/// A card that stopped is an event of the simulated world; anything else is an error.
-fn stopped(error: NetError) -> Result<Ended, RunError> {
-    match &error {
-        NetError::Node { name, failure, .. } if failure.is::<CardEnded>() => {
-            Ok(Ended::Trouble(format!("node `{name}`: {failure}")))
-        }
-        _ => Err(RunError::new(error)),
-    }
-}
-
 impl Simulated for NetworkCard {
     fn run_until(&mut self, until: Time) -> Result<(), RunError> {
         while self.ended.is_none() && self.now < until {
             let look = self.next_look();
             // Slices depend on host time. Several processes stop only at checks, so that all of them exchange equally often.
             let stop = if self.wanted.ranks.is_some() { look } else { look.min(until) };
-            let result = self.network.borrow_mut().run_until(stop).map(drop);
+            let catch_up = || self.observed.borrow_mut().catch_up();
+            let result = self.network.borrow_mut().run_until_while(stop, catch_up).map(drop);
             self.now = stop;
             if look <= stop || result.is_err() {
                 self.look = None;
@@ -478,7 +385,7 @@ impl Simulated for NetworkCard {
         let (sum, offered) = (self.sum, self.setup.offered());
         let limit = self.setup.experiment.common.limit;
         let by_time = limit.map(|limit| self.now.fs() as f64 / limit.time().fs().max(1) as f64);
-        let entered = self.observed().frames.entered();
+        let entered = self.observed.borrow().entered();
         let by_frames = offered.filter(|&total| total > 0).map(|total| entered as f64 / total as f64);
         Progress {
             is_done: self.ended.is_some(),

@@ -108,7 +108,6 @@ pub struct Frames {
     /// Times from the entry to the last bit at the destination, in femtoseconds.
     latencies: Vec<u64>,
     entered: u64,
-    moved_at: Time,
     /// Greatest number of bytes in a queue of a switch.
     pub deepest: u64,
     /// Frames that switches marked.
@@ -122,18 +121,7 @@ impl Frames {
     pub fn new(log: Option<FrameLog>, kept: Kept, n_nodes: usize) -> Self {
         let (under_way, latencies) = Default::default();
         let by_node = vec![NodeFrames::default(); n_nodes];
-        Frames {
-            log,
-            kept,
-            by_node,
-            under_way,
-            latencies,
-            entered: 0,
-            moved_at: Time::ZERO,
-            deepest: 0,
-            marked: 0,
-            span: None,
-        }
+        Frames { log, kept, by_node, under_way, latencies, entered: 0, deepest: 0, marked: 0, span: None }
     }
 
     /// Adds events, which come in order of time.
@@ -158,22 +146,19 @@ impl Frames {
                     self.entered += 1;
                     self.under_way.insert(row.frame, row.at.fs());
                     self.span.get_or_insert((row.at, row.at));
-                    self.moved_at = self.moved_at.max(row.at);
                 }
                 What::Delivered { tail } => {
                     if let Some(entered) = self.under_way.remove(&row.frame) {
                         self.latencies.push(tail.fs() - entered);
                     }
-                    self.moved_at = self.moved_at.max(tail);
                     if let Some((_, last)) = &mut self.span {
                         *last = (*last).max(tail);
                     }
                 }
                 What::Dropped { .. } => _ = self.under_way.remove(&row.frame),
-                What::Crossed { tail, .. } => self.moved_at = self.moved_at.max(tail),
                 What::Depth { bytes, .. } => self.deepest = self.deepest.max(bytes),
                 What::Marked => self.marked += 1,
-                What::Copied { .. } | What::Paused { .. } => {}
+                What::Crossed { .. } | What::Copied { .. } | What::Paused { .. } => {}
                 What::Posted { .. } | What::Carries { .. } | What::Received { .. } => {}
             }
         }
@@ -192,11 +177,6 @@ impl Frames {
     /// Frames that entered.
     pub fn entered(&self) -> u64 {
         self.entered
-    }
-
-    /// The last time at which a frame moved.
-    pub fn moved_at(&self) -> Time {
-        self.moved_at
     }
 
     /// Latencies of delivered frames in femtoseconds.
