@@ -321,6 +321,15 @@ def test_many_drawn_types_are_gathered(seed: int) -> None:
     check_sending(seed)
 
 
+def test_blocks_of_one_size_that_touch_become_pieces_of_several_sizes() -> None:
+    """The table of `auto` has the pieces after merging, also those of later repetitions."""
+    touching = dt.hindexed_block(1, [0, 1, 3, 6, 7], dt.BYTE)  # pieces of 2, 1 and 2 bytes
+    far = dt.hindexed_block(2, [-40, 10, 80, 123, 200, 233, 296], dt.DOUBLE_COMPLEX)
+    for one in (dt.indexed([1, 1], [0, 3], touching), dt.hvector(5, 2, 4096, far)):
+        got = dt.receive(one, payload=64)
+        assert got.is_exact and got.compiled.strategy == "indexed", one
+
+
 def test_small_pieces_are_read_together_and_distant_ones_alone() -> None:
     near = dt.send(dt.vector(512, 2, 4, dt.DOUBLE), payload=1024)  # pieces of 16 B, 32 B apart
     far = dt.send(dt.vector(512, 2, 1024, dt.DOUBLE), payload=1024)

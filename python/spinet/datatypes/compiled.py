@@ -170,7 +170,7 @@ def compile(
     if root is None:
         raise UsageError(f"{count} of {datatype.name} have no data, so there is nothing to receive")
     if strategy in ("auto", "general"):
-        chosen = _specialised(root) if strategy == "auto" else "ro_cp"
+        chosen = _specialised(root, datatype, count) if strategy == "auto" else "ro_cp"
     elif strategy in STRATEGIES:
         chosen = strategy
     else:
@@ -422,7 +422,7 @@ _BLOCKS = {
 }
 
 
-def _specialised(root: Loop) -> str:
+def _specialised(root: Loop, datatype: Datatype, count: int) -> str:
     """The specialised handlers that fit the type and have the shortest tables."""
     if _vector_of(root) is not None:
         return "vector"
@@ -432,27 +432,9 @@ def _specialised(root: Loop) -> str:
         for n, (child, step, size) in ((inner.counts[at], inner.child(at)) for at in range(len(inner.offsets)))
     ):
         return "struct"
-    return "blockindexed" if _is_uniform(root) else "indexed"
-
-
-def _is_uniform(loop: Loop) -> bool:
-    """True if all pieces have the same length."""
-    sizes: set[int] = set()
-    seen, left = set(), [loop]
-    while left:
-        one = left.pop()
-        if id(one) in seen:
-            continue
-        seen.add(id(one))
-        for block in range(len(one.offsets)) if len(one.children) > 1 else (0,):
-            child = one.child(block)[0]
-            if child is not None:
-                left.append(child)
-            elif len(one.children) > 1:
-                sizes.add(int(one.counts[block]))
-            else:
-                sizes |= set(np.unique(one.counts).tolist())
-    return len(sizes) == 1
+    # The pieces that the table will have: adjacent blocks of one size can make longer pieces.
+    _, lengths, _, _ = _listed(root, datatype, count)
+    return "blockindexed" if (lengths == lengths[0]).all() else "indexed"
 
 
 def _cannot(strategy: str, datatype: Datatype, count: int, why: str) -> UsageError:
