@@ -327,6 +327,45 @@ def test_writes_survive_a_network_that_loses_copies_and_reorders(faults: str) ->
         assert storage.recover({number: known[number] for number in alive}, 3, 2, 9000) == data[3]
 
 
+@pytest.mark.parametrize("faults", ["duplicate=1", "duplicate=0.3,reorder=0.3:5"])
+@pytest.mark.parametrize("size", [1, 600, 3 * 1024])
+def test_parity_of_one_packet_is_right_if_the_packet_comes_twice(faults: str, size: int) -> None:
+    """Each block fits into a packet, so a repeated packet is a message of its own."""
+    draw = seeded(size)
+    cluster = Cluster(5, faults=faults, seed=size)
+    nodes, codec = cluster.ips, reedsolo.RSCodec(2)
+    for _ in range(20):  # more stripes than a node computes at the same time
+        data = draw.randbytes(size)
+        request = cluster.client.encode(nodes[:3], nodes[3:], AT, data)
+        cluster.run(request)
+        assert request.replies == dict.fromkeys(nodes, "ok")
+        blocks = storage.blocks(data, 3)
+        columns = [bytes(codec.encode(bytes(column))) for column in zip(*blocks, strict=True)]
+        assert [cluster.host(ip, AT, len(blocks[0])) for ip in nodes] == [
+            bytes(row) for row in zip(*columns, strict=True)
+        ]
+    assert all(cluster.nodes[ip].events["duplicates"] > 0 for ip in nodes[3:])
+    assert all(cluster.nodes[ip].events["stripes_lost"] == 0 for ip in nodes[3:])
+
+
+def test_an_update_of_raid_in_one_packet_is_added_once_if_the_packet_comes_twice() -> None:
+    draw = seeded(8)
+    cluster = Cluster(4, faults="duplicate=0.5", seed=8)
+    *nodes, parity_node = cluster.ips
+    content = [bytes(700)] * 3
+    for _ in range(12):
+        content = [draw.randbytes(700) for _ in nodes]
+        updates = [
+            cluster.client.update(node, parity_node, AT, data, block=block)
+            for block, (node, data) in enumerate(zip(nodes, content, strict=True))
+        ]
+        cluster.run(*updates)
+        assert all(update.is_done for update in updates)
+        assert [cluster.host(node, AT, 700) for node in nodes] == content
+        assert cluster.host(parity_node, AT, 700) == xor(*content)
+    assert cluster.nodes[parity_node].events["duplicates"] > 0
+
+
 def test_a_node_without_free_accumulators_is_busy() -> None:
     cluster = Cluster(3, buffers=1)
     draw = seeded(6)

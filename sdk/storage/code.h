@@ -156,50 +156,69 @@ static inline void storage_return_buffer(storage_node_t *node, uint32_t buffer)
     amo_add(&node->free, 1);
 }
 
-static inline void storage_clear_stripe(storage_node_t *node, storage_stripe_t *stripe)
+static inline void storage_clear_sums(storage_node_t *node, storage_sums_t *sums)
 {
     for (uint32_t unit = 0; unit < STORAGE_MAX_UNITS; unit++) {
-        uint32_t sum = amo_swap(&stripe->sums[unit], 0);
+        uint32_t sum = amo_swap(&sums->units[unit], 0);
         if (sum != 0) {
             storage_return_buffer(node, sum & 0xffff);
         }
     }
+    sums->done = 0;
 }
 
-/* Find the stripe of this message, or open it for its first message. NULL if younger stripes have all places. */
-static inline storage_stripe_t *storage_open_stripe(const task_t *task, const storage_packet_t *header)
+#define STORAGE_NO_STRIPE STORAGE_STRIPES        /* younger stripes have all places */
+#define STORAGE_REPEATED (STORAGE_STRIPES + 1)   /* the products of this data block have come before */
+
+/*
+ * Number of this message's stripe, which the stripe's first message opens, or one of the numbers above. A network that repeats
+ * packets repeats messages of one packet, so finished stripes keep their places as long as possible, to be found then. With a lock,
+ * a DMA of 1 KiB from L2 and one or two atomics there; a new stripe needs a second DMA.
+ */
+static inline uint32_t storage_open_stripe(const handler_args_t *args, const storage_packet_t *header, uint32_t rank)
 {
-    storage_node_t *node = storage_node(task);
-    storage_stripe_t *found = NULL, *oldest = NULL;
-    uint32_t now = spin_now32(), age = STORAGE_STRIPE_CYCLES - 1;
+    storage_node_t *node = storage_node(args->task);
+    storage_stripe_t *known = (storage_stripe_t *)storage_own(args)->rooms[args->hpu_id][0];
+    const uint32_t now = spin_now32(), word = rank / 32, bit = 1u << rank % 32;
+    uint32_t place = STORAGE_NO_STRIPE, most = STORAGE_STRIPE_CYCLES / 2 - 1;
+    bool is_open = false;
+    spin_dma_t copied;
     spin_lock_lock((spin_lock_t *)&node->stripes_lock);
-    for (uint32_t i = 0; i < STORAGE_STRIPES && found == NULL; i++) {
-        storage_stripe_t *stripe = &node->stripes[(header->request + i) % STORAGE_STRIPES];
-        uint32_t client = stripe->client;
-        if (client == 0) {
-            oldest = oldest != NULL && oldest->client == 0 ? oldest : stripe;
-            age = UINT32_MAX;
-        } else if (client == header->client && stripe->request == header->request && stripe->attempt == header->attempt) {
-            found = stripe;
-        } else if (age != UINT32_MAX && now - stripe->began > age) {
-            oldest = stripe;
-            age = now - stripe->began;
+    spin_dma(node->stripes, known, sizeof node->stripes, SPIN_DMA_EXT2LOC, 0, &copied);
+    spin_dma_wait(copied);
+    for (uint32_t i = 0; i < STORAGE_STRIPES; i++) {
+        const storage_stripe_t *one = &known[i];
+        if (one->client == header->client && one->request == header->request && one->attempt == header->attempt) {
+            place = i;
+            is_open = true;
+            break;
+        }
+        /* Take an unused place, or that of the oldest finished stripe, or of the oldest one of those that are old enough. */
+        const uint32_t value = one->client == 0 ? UINT32_MAX : (now - one->began) / 2 | one->is_finished << 31;
+        if (value > most) {
+            place = i;
+            most = value;
         }
     }
-    if (found == NULL && oldest != NULL) {
-        found = oldest;
-        if (found->client != 0) {
-            storage_clear_stripe(node, found);
-            storage_count(task, STORAGE_STRIPES_LOST);
+    if (is_open) {
+        if (amo_or(&node->stripes[place].ranks[word], bit) & bit) {
+            place = STORAGE_REPEATED;
         }
-        found->request = header->request;
-        found->attempt = header->attempt;
-        found->began = now;
-        found->done = 0;
-        amo_store(&found->client, header->client);
+    } else if (place != STORAGE_NO_STRIPE) {
+        storage_sums_t *sums = &node->sums[place];
+        if (known[place].client != 0 && !known[place].is_finished) {
+            storage_clear_sums(node, sums);
+            storage_count(args->task, STORAGE_STRIPES_LOST);
+        }
+        known[place] =
+            (storage_stripe_t){.client = header->client, .request = header->request, .attempt = header->attempt, .began = now};
+        known[place].ranks[word] = bit;
+        SPIN_COMPILER_BARRIER();
+        spin_dma(&known[place], &node->stripes[place], sizeof known[place], SPIN_DMA_LOC2EXT, 0, &copied);
+        spin_dma_wait(copied);
     }
     spin_lock_unlock((spin_lock_t *)&node->stripes_lock);
-    return found;
+    return place;
 }
 
 /*
@@ -213,7 +232,7 @@ static inline int storage_accumulate(const handler_args_t *args, const storage_m
                                      uint8_t *data, uint32_t n)
 {
     storage_node_t *node = storage_node(args->task);
-    volatile uint32_t *place = &message->stripe->sums[unit];
+    volatile uint32_t *place = &node->sums[message->stripe].units[unit];
     uint8_t *other_data = storage_own(args)->rooms[args->hpu_id][0];
     uint32_t count = 1, buffer = 0; /* products in `data`; an accumulator of this core */
     spin_dma_t copied;

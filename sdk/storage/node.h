@@ -14,6 +14,9 @@
 #define STORAGE_BUFFERS 512  /* accumulators */
 #define STORAGE_LOCKS 64     /* locks of places that are read, changed and written */
 #define STORAGE_STRIPE_CYCLES 1000000u /* age at which an unfinished stripe may be given up; no message lives so long */
+#define STORAGE_RANKS 256    /* data blocks that a stripe can have, and one: a bit for each */
+#define STORAGE_SETS 32      /* updates of RAID-5 that a node remembers, by request number: sets of STORAGE_WAYS */
+#define STORAGE_WAYS 4
 
 /* A read of the host's memory, and a page. DMA cuts transfers at pages, and the second part costs some 400 cycles. */
 #define STORAGE_BLOCK 4096
@@ -26,13 +29,13 @@
 #define STORAGE_EVENTS_AT 32    /* counters, by the numbers below */
 #define STORAGE_RING_AT 4096    /* free accumulators: their numbers, from 1 */
 #define STORAGE_PRODUCTS_AT 8192 /* products in GF(256): row a has a * b at b */
-#define STORAGE_STRIPES_AT 73728
+#define STORAGE_SUMS_AT 73728
 #define STORAGE_BUFFERS_AT 139776
 #define STORAGE_READS_AT 664064
 #define STORAGE_NODE_BYTES 864768
 
 /* Counters of packets, requests and stripes that a node ignored or gave up. */
-#define STORAGE_DUPLICATES 0 /* packets that had arrived before */
+#define STORAGE_DUPLICATES 0 /* packets, and messages of products or differences, that had arrived before */
 #define STORAGE_STRAYS 1     /* packets that contradict their message */
 #define STORAGE_REFUSED 2    /* requests */
 #define STORAGE_TORN_ENDS 3  /* messages that ended with packets missing */
@@ -40,17 +43,36 @@
 #define STORAGE_STRIPES_LOST 5 /* unfinished stripes that made room for others */
 #define STORAGE_EVENT_KINDS 6
 
-/* A stripe whose parity is being computed. A free one is all zeros. */
+/*
+ * A stripe whose parity is being computed, or was computed. One that was never used is all zeros. Handlers copy all 16 to L1, where
+ * they find theirs.
+ */
 typedef struct {
-    volatile uint32_t client; /* 0: free */
-    volatile uint32_t request;
-    volatile uint32_t attempt;
-    volatile uint32_t began; /* cycles */
-    volatile uint32_t done;  /* units whose parity is in host memory */
+    uint32_t client; /* 0: never used */
+    uint32_t request;
+    uint32_t attempt;
+    uint32_t began;                /* cycles */
+    volatile uint32_t is_finished; /* the parity is in host memory; kept until another stripe needs the place */
     uint32_t unused[3];
-    /* The sum of each unit: the low half is its accumulator, the high half the number of products in it; 0: none. */
-    volatile uint32_t sums[STORAGE_MAX_UNITS];
+    volatile uint32_t ranks[STORAGE_RANKS / 32]; /* a bit for each data block whose products have come */
 } storage_stripe_t;
+
+/* The sums of a stripe. Those of a finished one are all zeros. */
+typedef struct {
+    volatile uint32_t done; /* units whose parity is in host memory */
+    uint32_t unused[7];
+    /* The sum of each unit: the low half is its accumulator, the high half the number of products in it; 0: none. */
+    volatile uint32_t units[STORAGE_MAX_UNITS];
+} storage_sums_t;
+
+/* The latest messages of updates with similar request numbers. The oldest one makes room for a new one. */
+typedef struct {
+    struct {
+        uint32_t client, request, attempt_stream, policy;
+    } ways[STORAGE_WAYS];
+    uint32_t next; /* the way for the next message */
+    spin_lock_t lock;
+} storage_seen_t;
 
 typedef struct {
     uint32_t key[2];
@@ -61,11 +83,14 @@ typedef struct {
     uint32_t unused;
     volatile uint32_t events[STORAGE_EVENT_KINDS];
     spin_lock_t locks[STORAGE_LOCKS];
-    uint8_t unused2[STORAGE_RING_AT - STORAGE_EVENTS_AT - 4 * (STORAGE_EVENT_KINDS + STORAGE_LOCKS)];
+    storage_seen_t seen[STORAGE_SETS];
+    uint8_t unused2[STORAGE_RING_AT - STORAGE_EVENTS_AT - 4 * (STORAGE_EVENT_KINDS + STORAGE_LOCKS) -
+                    STORAGE_SETS * sizeof(storage_seen_t)];
     volatile uint32_t ring[STORAGE_BUFFERS];
-    uint8_t unused3[STORAGE_PRODUCTS_AT - STORAGE_RING_AT - 4 * STORAGE_BUFFERS];
-    uint8_t products[256][256];
     storage_stripe_t stripes[STORAGE_STRIPES];
+    uint8_t unused3[STORAGE_PRODUCTS_AT - STORAGE_RING_AT - 4 * STORAGE_BUFFERS - STORAGE_STRIPES * sizeof(storage_stripe_t)];
+    uint8_t products[256][256];
+    storage_sums_t sums[STORAGE_STRIPES];
     uint8_t buffers[STORAGE_BUFFERS][STORAGE_UNIT];
     uint8_t reads[1 + STORAGE_READS * STORAGE_BLOCKS][STORAGE_BLOCK]; /* see storage_blocks */
 } storage_node_t;
@@ -73,7 +98,7 @@ typedef struct {
 _Static_assert(offsetof(storage_node_t, events) == STORAGE_EVENTS_AT, "as Python reads it");
 _Static_assert(offsetof(storage_node_t, ring) == STORAGE_RING_AT, "as Python fills it");
 _Static_assert(offsetof(storage_node_t, products) == STORAGE_PRODUCTS_AT, "as Python fills it");
-_Static_assert(offsetof(storage_node_t, stripes) == STORAGE_STRIPES_AT, "as Python reads it");
+_Static_assert(offsetof(storage_node_t, sums) == STORAGE_SUMS_AT, "behind the products");
 _Static_assert(offsetof(storage_node_t, buffers) == STORAGE_BUFFERS_AT, "as Python reads it");
 _Static_assert(offsetof(storage_node_t, reads) == STORAGE_READS_AT, "behind the accumulators");
 _Static_assert(sizeof(storage_node_t) == STORAGE_NODE_BYTES, "as Python allocates it");
@@ -94,7 +119,7 @@ typedef struct {
     uint8_t next_rank[2];              /* ranks of these nodes among the replicas */
     uint8_t unused2[2];
     uint8_t coefficients[STORAGE_MAX_PARITY];
-    storage_stripe_t *stripe;
+    uint32_t stripe; /* its number */
     volatile uint32_t arrived[STORAGE_MAX_UNITS / 32]; /* a bit for each packet */
 } storage_message_t;
 
@@ -112,6 +137,7 @@ typedef struct {
     uint8_t rooms[NB_CORES][STORAGE_MAX_PARITY][STORAGE_ROOM]; /* rooms of each core, for packets that it builds */
 } storage_scratchpad_t;
 
+_Static_assert(STORAGE_STRIPES * sizeof(storage_stripe_t) <= STORAGE_ROOM, "a room holds a copy of all stripes");
 _Static_assert(STORAGE_BLOCK / STORAGE_UNIT <= STORAGE_MAX_PARITY, "a core has a room for each packet of a block");
 
 static inline storage_node_t *storage_node(const task_t *task) { return (storage_node_t *)task->handler_mem; }

@@ -11,6 +11,33 @@
 
 #include "code.h"
 
+/*
+ * Remember a message of an update. False if it has come before: then its difference must not be added again. About 200 cycles, of
+ * which 100 look the message up.
+ */
+static bool __attribute__((noinline)) storage_is_new_update(const task_t *task, const storage_packet_t *header, uint32_t policy)
+{
+    /* Clients count their requests, so the latest ones of a client are in different sets. */
+    storage_seen_t *seen = &storage_node(task)->seen[(header->request + (header->client >> 24)) % STORAGE_SETS];
+    const uint32_t attempt_stream = (uint32_t)header->stream << 16 | header->attempt;
+    bool is_new = true;
+    spin_lock_lock(&seen->lock);
+    for (uint32_t i = 0; i < STORAGE_WAYS && is_new; i++) {
+        is_new = seen->ways[i].request != header->request || seen->ways[i].client != header->client ||
+                 seen->ways[i].attempt_stream != attempt_stream || seen->ways[i].policy != policy;
+    }
+    if (is_new) {
+        const uint32_t way = seen->next;
+        seen->ways[way].client = header->client;
+        seen->ways[way].request = header->request;
+        seen->ways[way].attempt_stream = attempt_stream;
+        seen->ways[way].policy = policy;
+        seen->next = (way + 1) % STORAGE_WAYS;
+    }
+    spin_lock_unlock(&seen->lock);
+    return is_new;
+}
+
 static inline spin_lock_t *storage_lock_of(const task_t *task, uint32_t address)
 {
     return &storage_node(task)->locks[address / STORAGE_UNIT % STORAGE_LOCKS];

@@ -10,7 +10,8 @@
  * and the completion handler the last one last. After Di Girolamo et al., "Building Blocks for Network-Accelerated
  * Distributed File Systems", SC 2022, as presented at the OFA Workshop 2022; the packet format (wire.h) is our own.
  *
- * Packets of a message may come twice, and in any order between its first and last one. If packets are missing at its
+ * Packets of a message may come twice, and in any order between its first and last one. A message of one packet that comes twice
+ * is two messages: nodes ignore the second one where it would change the result, in parity. If packets are missing at its
  * end, the node answers STORAGE_TORN, and the client repeats the message with the next attempt.
  *
  * Memory: handler memory and scratchpad as in node.h, 845 KiB in L2 and 156 KiB in each L1. Handler memory beyond that is for
@@ -130,6 +131,9 @@ static void plan_forwarding(storage_message_t *message, const storage_request_t 
     message->n_next = (uint8_t)n;
 }
 
+/* Not a status of a reply: the message has come before, and its products or differences must be added once only. */
+#define REPEATED 256
+
 /* Fills the message's entry of the table. Returns the status of the request. */
 static uint32_t open_message(const handler_args_t *args, storage_message_t *message)
 {
@@ -156,11 +160,15 @@ static uint32_t open_message(const handler_args_t *args, storage_message_t *mess
     if (status != STORAGE_OK) {
         return status;
     }
-    if (header->kind == STORAGE_WRITE && request->policy == STORAGE_CODE_PARITY) {
-        message->stripe = storage_open_stripe(task, header);
-        if (message->stripe == NULL) {
-            return STORAGE_BUSY;
-        }
+    if (header->kind != STORAGE_WRITE) {
+        return STORAGE_OK;
+    }
+    if (request->policy == STORAGE_CODE_PARITY) {
+        message->stripe = storage_open_stripe(args, header, request->rank);
+        return message->stripe < STORAGE_STRIPES ? STORAGE_OK : message->stripe == STORAGE_REPEATED ? REPEATED : STORAGE_BUSY;
+    }
+    if (request->policy >= STORAGE_RAID_DATA && !storage_is_new_update(task, header, request->policy)) {
+        return REPEATED;
     }
     return STORAGE_OK;
 }
@@ -180,8 +188,8 @@ __handler__ void storage_hh(handler_args_t *args)
     message->is_accepted = status == STORAGE_OK;
     if (!message->is_accepted) {
         /* The first packet is not needed any more: packets of a refused message are ignored. */
-        storage_count(task, STORAGE_REFUSED);
-        if (is_answerable) {
+        storage_count(task, status == REPEATED ? STORAGE_DUPLICATES : STORAGE_REFUSED);
+        if (is_answerable && status != REPEATED) {
             storage_reply((uint8_t *)task->pkt_mem, message->own, status, 0);
         }
     } else if ((storage_packet(task)->place & STORAGE_LAST) == 0) {
@@ -208,12 +216,14 @@ static void __attribute__((noinline)) keep(const task_t *task, uint32_t address,
 /* Write the complete parity of a unit to the host. The last unit of the stripe acknowledges the stripe. */
 static void store_parity(const task_t *task, const storage_message_t *message, uint32_t offset, const uint8_t *data, uint32_t n)
 {
-    storage_stripe_t *stripe = message->stripe;
+    storage_node_t *node = storage_node(task);
+    storage_sums_t *sums = &node->sums[message->stripe];
     spin_cmd_t written;
     spin_dma_to_host(spin_host_address(task, message->address + offset), (uintptr_t)data, n, false, &written);
     spin_cmd_wait(written);
-    if ((uint32_t)amo_add((volatile int32_t *)&stripe->done, 1) + 1 == message->units) {
-        amo_store(&stripe->client, 0);
+    if ((uint32_t)amo_add((volatile int32_t *)&sums->done, 1) + 1 == message->units) {
+        amo_store(&sums->done, 0);
+        amo_store(&node->stripes[message->stripe].is_finished, 1);
         storage_reply((uint8_t *)task->pkt_mem, message->own, STORAGE_OK, message->bytes);
     }
 }
