@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import spinet
 from spinet._core import UsageError
-from spinet.collectives import Flare, SparseFlare, headers
+from spinet.collectives import Flare, SparseFlare, headers, sparse
 from spinet.collectives.peers import constants
 
 from rounds import Card, Rounds
@@ -99,6 +99,12 @@ def test_custom_operators_travel_through_switches() -> None:
         assert result is not None and result.reshape(-1, 2).tolist() == wanted.tolist()
 
 
+def test_a_custom_operator_of_another_size_is_refused() -> None:
+    flare = Flare(hosts=2, elements=8, custom="operators/maxloc.h", element_bytes=4)
+    with pytest.raises(spinet.BuildError, match="SPIN_CUSTOM_BYTES differs from element_bytes of Flare"):
+        flare.network()
+
+
 def test_a_network_runs_to_its_end_with_half_the_traffic_of_a_ring() -> None:
     flare = Flare(hosts=4, elements=8192)
     summary = spinet.run(flare.network()).summary
@@ -112,6 +118,9 @@ def test_a_network_runs_to_its_end_with_half_the_traffic_of_a_ring() -> None:
         ({"dtype": "int4"}, "dtype is 'int4', must be one of int8, int16, int32, float16, bfloat16, float32"),
         ({"hosts": 65}, "65 hosts on 1 switches: a switch must have 2 to 64 children"),
         ({"leaves": 3}, "leaves is 3, must be a divisor of the 4 hosts"),
+        ({"custom": "operators/maxloc.h"}, "element_bytes is None, must be 1, 2, 4 or 8 with custom"),
+        ({"custom": "operators/maxloc.h", "element_bytes": 12}, "element_bytes is 12, must be 1, 2, 4 or 8"),
+        ({"element_bytes": 2}, "element_bytes is 2, but dtype gives the size without custom"),
         ({"buffers": 8}, "buffers is 8, must be 1 to 7, or 'tree'"),
         ({"hosts": 64, "buffers": "tree"}, "64 blocks need 8262656 bytes in a switch's card, which has 3145728"),
     ],
@@ -129,6 +138,26 @@ def sparse_vectors(flare: SparseFlare, dtype: str) -> list[np.ndarray]:
         values = random.integers(1, 100, flare.elements) * random.choice([-1, 1], flare.elements)
         made.append(np.where(random.random(flare.elements) < 1 / flare.ratio, values, 0).astype(dtype))
     return made
+
+
+def test_sparse_sums_of_bfloat16_are_exact_if_elements_come_several_times() -> None:
+    flare = SparseFlare(
+        hosts=4, elements=3000, dtype="bfloat16", ratio=17, storage="hash", packets=20, results=100, window=2
+    )
+    values = np.random.default_rng(SEED).integers(1, 5, (4, 3000))  # all sums are exact
+    vectors = [(row.astype("<f4").view("<u4") >> 16).astype("<u2") for row in values]
+    rounds = start_all(flare, vectors)
+    result = flare.result(rounds.cards[flare.peers[3].ip].host.read(size=len(flare.host_memory(vectors[3]))), "<u2")
+    assert result is not None
+    assert (result.astype("<u4") << 16).view("<f4").tolist() == values.sum(axis=0).tolist()
+
+
+def test_repeated_elements_of_bfloat16_are_rounded_one_by_one() -> None:
+    sums = np.array([0, 0x3F80, 0x7F7F, 0x7F80, 1], np.uint16)
+    places = np.array([1, 1, 2, 3, 4, 0])
+    values = np.array([0x3B80, 0x3B80, 0x7F7F, 0xFF80, 0x8001, 0x8000], np.uint16)  # 2^-8 twice, ..., -0
+    sparse._add_bfloat16(sums, places, values)
+    assert sums.tolist() == [0, 0x3F80, 0x7F80, 0x7FC0, 0]
 
 
 @pytest.mark.parametrize("storage", ["array", "hash"])

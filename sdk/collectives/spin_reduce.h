@@ -48,6 +48,11 @@ typedef uint32_t spin_type_t, spin_op_t;
 
 #ifdef SPIN_CUSTOM_OPERATOR
 #include SPIN_CUSTOM_OPERATOR
+_Static_assert(SPIN_CUSTOM_BYTES == 1 || SPIN_CUSTOM_BYTES == 2 || SPIN_CUSTOM_BYTES == 4 || SPIN_CUSTOM_BYTES == 8,
+               "SPIN_CUSTOM_BYTES must be 1, 2, 4 or 8");
+#ifdef SPIN_ELEMENT_BYTES
+_Static_assert(SPIN_CUSTOM_BYTES == SPIN_ELEMENT_BYTES, "SPIN_CUSTOM_BYTES differs from element_bytes of Flare");
+#endif
 #else
 #define SPIN_CUSTOM_BYTES 4
 static inline void spin_custom(void *to, const void *a, const void *b)

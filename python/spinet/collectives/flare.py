@@ -82,6 +82,13 @@ class Flare:
             raise UsageError(f"dtype is {self.dtype!r}, must be one of {', '.join(TYPES)}")
         if self.op not in ("sum", "min", "max", "prod"):
             raise UsageError(f"op is {self.op!r}, must be one of sum, min, max, prod")
+        if self.custom is None and self.element_bytes is not None:
+            raise UsageError(f"element_bytes is {self.element_bytes!r}, but dtype gives the size without custom")
+        if self.custom is not None and self.element_bytes not in (1, 2, 4, 8):
+            raise UsageError(
+                f"element_bytes is {self.element_bytes!r}, must be 1, 2, 4 or 8 with custom",
+                hint="SPIN_CUSTOM_BYTES of the operator's header",
+            )
         if self.buffers != "tree" and self.buffers not in range(1, 8):
             raise UsageError(f"buffers is {self.buffers!r}, must be 1 to 7, or 'tree'")
         if self.leaves < 1 or self.hosts % self.leaves:
@@ -153,6 +160,7 @@ class Flare:
         made: dict[str, str | int] = {"TYPE": f"SPIN_{self.dtype.upper()}", "OP": f"SPIN_{self.op.upper()}"}
         if self.custom is not None:
             made = {"TYPE": "SPIN_CUSTOM", "OP": 0, "SPIN_CUSTOM_OPERATOR": f'"{self.custom}"'}
+            made["SPIN_ELEMENT_BYTES"] = self.item_bytes
         return made | ({"TREE": 1} if self.buffers == "tree" else {"BUFFERS": self.buffers})
 
     @property

@@ -175,6 +175,11 @@ class SparseFlare(Flare):
     def result(self, memory: bytes, dtype: DTypeLike) -> NDArray[Any] | None:
         """The result in a host's memory; None if the host has not finished.
 
+        Parameters
+        ----------
+        dtype
+            Type of the elements. For ``bfloat16``, which NumPy does not have: ``"<u2"``, their bits.
+
         Raises
         ------
         UsageError
@@ -184,6 +189,7 @@ class SparseFlare(Flare):
         if memory[end : end + 8] != (1).to_bytes(8, "little"):
             return None
         found = np.zeros(self.blocks * self.block_elements, dtype)
+        add = _add_bfloat16 if self.dtype == "bfloat16" and found.dtype.kind in "ui" else _add
         for block in range(self.blocks):
             left, split, i = 1, 0, 0
             while i < (split or left):
@@ -195,7 +201,33 @@ class SparseFlare(Flare):
                 split = last or split
                 places = np.frombuffer(memory, "<u2", n, at + 12)
                 values = np.frombuffer(memory, dtype, n, at + 12 + (2 * n + 3) // 4 * 4)
-                with np.errstate(over="ignore"):
-                    np.add.at(found, block * self.block_elements + places, values)  # an element may occur several times
+                add(found, block * self.block_elements + places, values)
                 left, i = left + 1, i + 1
         return found[: self.elements]
+
+
+def _add(sums: NDArray[Any], places: NDArray[Any], values: NDArray[Any]) -> None:
+    """Add values at places, which may occur several times."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        np.add.at(sums, places, values)
+
+
+def _add_bfloat16(sums: NDArray[Any], places: NDArray[Any], values: NDArray[Any]) -> None:
+    """As `_add`, for the bits of bfloat16. Each sum is rounded to the nearest value, ties to even.
+
+    A sum in float32 has more than twice the digits, so it can be rounded again.
+    """
+    while len(places):
+        _, first = np.unique(places, return_index=True)
+        at = places[first]
+        with np.errstate(over="ignore", invalid="ignore"):
+            exact = _float32(sums[at]) + _float32(values[first])
+        bits = exact.view(np.uint32).astype(np.uint64)
+        sums[at] = np.where(
+            np.isnan(exact), 0x7FC0, (bits + 0x7FFF + (bits >> np.uint64(16) & np.uint64(1))) >> np.uint64(16)
+        )
+        places, values = np.delete(places, first), np.delete(values, first)
+
+
+def _float32(bits: NDArray[Any]) -> NDArray[np.float32]:
+    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
