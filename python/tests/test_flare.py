@@ -121,6 +121,8 @@ def test_a_network_runs_to_its_end_with_half_the_traffic_of_a_ring() -> None:
         ({"custom": "operators/maxloc.h"}, "element_bytes is None, must be 1, 2, 4 or 8 with custom"),
         ({"custom": "operators/maxloc.h", "element_bytes": 12}, "element_bytes is 12, must be 1, 2, 4 or 8"),
         ({"element_bytes": 2}, "element_bytes is 2, but dtype gives the size without custom"),
+        ({"hosts": "4"}, "hosts is '4', must be 0 to"),
+        ({"elements": 1.5}, r"elements is 1\.5, must be 0 to"),
         ({"buffers": 8}, "buffers is 8, must be 1 to 7, or 'tree'"),
         ({"hosts": 64, "buffers": "tree"}, "64 blocks need 8262656 bytes in a switch's card, which has 3145728"),
     ],
@@ -128,6 +130,17 @@ def test_a_network_runs_to_its_end_with_half_the_traffic_of_a_ring() -> None:
 def test_impossible_requests_are_refused(wrong: dict[str, object], text: str) -> None:
     with pytest.raises(UsageError, match=text):
         Flare(**({"hosts": 4, "elements": 100} | wrong))  # type: ignore[arg-type]
+
+
+def test_vectors_of_another_number_or_size_are_refused() -> None:
+    with pytest.raises(UsageError, match="there are 2 vectors for 3 hosts"):
+        Flare(hosts=3, elements=5).network([np.zeros(5, "<i4")] * 2)
+    with pytest.raises(UsageError, match="the vector has 40 bytes, must have 20"):
+        Flare(hosts=3, elements=5).host_memory(np.zeros(5, "<i8"))
+    with pytest.raises(UsageError, match="the vector has 5 elements of 8 bytes, must have 5 of 4"):
+        SparseFlare(hosts=3, elements=5).host_memory(np.zeros(5, "<i8"))
+    with pytest.raises(UsageError, match=r"ratio is 1\.5, must be 0 to"):
+        SparseFlare(hosts=3, elements=5, ratio=1.5)  # type: ignore[arg-type]
 
 
 def sparse_vectors(flare: SparseFlare, dtype: str) -> list[np.ndarray]:

@@ -108,6 +108,30 @@ def test_a_plain_broadcast_ends_at_dead_ranks() -> None:
     assert results == [vectors[0], vectors[0], None, vectors[0], None, vectors[0], None]
 
 
+@pytest.mark.parametrize("operation", ["broadcast", "alltoall"])
+@pytest.mark.parametrize("n_bytes", [1, 1025])
+def test_operations_that_move_bytes_take_any_number(operation: str, n_bytes: int) -> None:
+    group = Group(operation=operation, size=3, n_bytes=n_bytes)
+    vectors = drawn(3, group.vector_bytes)
+    results, _ = run(group, vectors)
+    if operation == "broadcast":
+        assert results == [vectors[0]] * 3
+    else:
+        assert results[2] == vectors[0][2 * n_bytes :] + vectors[1][2 * n_bytes :] + bytes(n_bytes)
+
+
+def test_vectors_are_arrays_or_bytes_one_for_each_rank() -> None:
+    group = Group(operation="ring", size=3, n_bytes=8)
+    assert group.host_memory(np.array([1, 2], "<i4")) == group.host_memory(struct.pack("<ii", 1, 2))  # type: ignore[arg-type]
+    for network in (group.network, group.in_switch):
+        with pytest.raises(UsageError, match="there are 2 vectors for 3 ranks"):
+            network([bytes(8)] * 2)
+    with pytest.raises(UsageError, match="the vector is 3, must be bytes"):
+        group.host_memory(3)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="the vector has 9 bytes, must have at most 8"):
+        group.network([bytes(9)] * 3)
+
+
 @pytest.mark.parametrize("size", [2, 3, 7])
 def test_all_to_all_transposes(size: int) -> None:
     group = Group(operation="alltoall", size=size, n_bytes=1300, window=3)
@@ -252,6 +276,12 @@ def test_networks_lose_nothing_and_threads_do_not_change_them(operation: str, da
         ({"block_bytes": 100}, "block_bytes is 100, must be a multiple of 64, up to 1984"),
         ({"root": 4}, "root is 4, must be a rank: 0 to 3"),
         ({"n_bytes": 6}, "n_bytes is 6, must be a multiple of 4, the size of int32"),
+        ({"window": "x"}, "window is 'x', must be 0 to"),
+        ({"root": 0.5}, r"root is 0\.5, must be 0 to"),
+        (
+            {"operation": "doubling", "window": 64, "block_bytes": 1984},
+            "window is 64, must be 1 to 56 for doubling with blocks of 1984 bytes",
+        ),
     ],
 )
 def test_impossible_groups_are_refused(wrong: dict[str, object], text: str) -> None:

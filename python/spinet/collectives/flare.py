@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from spinet import _programs, toolchain
+from spinet import _core, _programs, toolchain
 from spinet._core import UsageError
 from spinet.collectives import tree
 from spinet.collectives.peers import SOURCES, Peer, constants
@@ -91,6 +91,8 @@ class Flare:
             )
         if self.buffers != "tree" and self.buffers not in range(1, 8):
             raise UsageError(f"buffers is {self.buffers!r}, must be 1 to 7, or 'tree'")
+        for name in ("hosts", "leaves", "elements", "window", "stagger"):
+            _core.whole(name, getattr(self, name))
         if self.leaves < 1 or self.hosts % self.leaves:
             raise UsageError(f"leaves is {self.leaves}, must be a divisor of the {self.hosts} hosts")
         most = _WIRE["FLARE_MAX_CHILDREN"]
@@ -217,7 +219,7 @@ class Flare:
 
     def host_memory(self, vector: NDArray[Any]) -> bytes:
         """Initial contents of a host's memory."""
-        data = vector.tobytes()
+        data = np.asarray(vector).tobytes()
         if len(data) != self.n_bytes:
             raise UsageError(f"the vector has {len(data)} bytes, must have {self.n_bytes}")
         return data + bytes(self.result_at + self.n_bytes + 8 - len(data))
@@ -256,6 +258,7 @@ class Flare:
         switch
             Parameters of the switches.
         """
+        check_count(vectors, self.hosts, "hosts")
         shared = dict(link or {"rate": "100G", "delay": "300 ns"})
         inside = dict(card_link or CARD_LINK)
         shape: dict[str, str | int] = {"NB_CLUSTERS": clusters} if clusters != 4 else {}
@@ -288,6 +291,12 @@ class Flare:
             node.pop("defines", None)
         made: dict[str, Any] = {"nodes": nodes, "links": links, "switches": switches}
         return made | ({"switch": dict(switch)} if switch else {})
+
+
+def check_count(vectors: Sequence[Any] | None, wanted: int, of: str) -> None:
+    """Refuse another number of vectors than `wanted`, the number of hosts or ranks."""
+    if vectors is not None and len(vectors) != wanted:
+        raise UsageError(f"there are {len(vectors)} vectors for {wanted} {of}")
 
 
 def _node(source: str, ports: str, content: bytes, scratchpad: int, defines: Mapping[str, str | int]) -> dict[str, Any]:

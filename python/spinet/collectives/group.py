@@ -12,7 +12,7 @@ from typing import Any
 from spinet import _arguments, _core, _files, _portable, _programs, toolchain
 from spinet._core import UsageError
 from spinet.collectives import hosts, switches, tree
-from spinet.collectives.flare import START_LINK, TYPES
+from spinet.collectives.flare import START_LINK, TYPES, check_count
 from spinet.collectives.peers import SOURCES, Peer, constants
 from spinet.network import Network
 from spinet.output import OutputFolder
@@ -21,6 +21,8 @@ VERSIONS = ("hosts", "cards", "switch")
 """Where an operation can be done: by `Group.on_hosts`, `Group.network`, `Group.in_switch`."""
 OPERATIONS = ("broadcast", "ring", "doubling", "alltoall", "barrier", "accumulate")
 """Names of operations; the program of each is `sdk/collectives/NAME.c`."""
+_COMBINES = ("ring", "doubling", "accumulate")
+"""Operations on elements; the others move bytes."""
 
 _WIRE = constants("group.h")
 DATA, GO = _WIRE["GROUP_DATA"], _WIRE["GROUP_GO"]
@@ -29,6 +31,7 @@ BLOCK_BYTES = _WIRE["GROUP_BLOCK_BYTES"]
 SMALL_SIZE, MAX_SIZE = _WIRE["GROUP_MAX_SIZE"], 1023  # a star has up to 1,024 nodes, one of which starts the ranks
 MAX_BLOCK_BYTES = 1984  # with 56 bytes of headers within the 2,048 bytes that PsPIN sends (outbound.max_packet_bytes)
 _CORES = 8
+_CARD_AT, _CARD_BYTES = 0x1C10_0000, 3 << 20  # handler memory of a context: the last three quarters of L2
 _STEPS = constants("doubling.c")["STEPS"]
 
 
@@ -85,18 +88,24 @@ class Group:
             raise UsageError(f"dtype is {self.dtype!r}, must be one of {', '.join(TYPES)}")
         if self.op not in ("sum", "min", "max", "prod"):
             raise UsageError(f"op is {self.op!r}, must be one of sum, min, max, prod")
-        if not 0 <= self.root < self.size:
+        if not _core.whole("root", self.root) < self.size:
             raise UsageError(f"root is {self.root}, must be a rank: 0 to {self.size - 1}")
         if _core.whole("n_bytes", self.n_bytes) < 1 and self.operation != "barrier":
             raise UsageError(f"n_bytes is {self.n_bytes}, must be 1 or more")
-        if self.n_bytes % (TYPES[self.dtype] if self.custom is None else 1):
+        if self.operation in _COMBINES and self.n_bytes % (TYPES[self.dtype] if self.custom is None else 1):
             raise UsageError(
                 f"n_bytes is {self.n_bytes}, must be a multiple of {TYPES[self.dtype]}, the size of {self.dtype}"
             )
-        if not 64 <= self.block_bytes <= MAX_BLOCK_BYTES or self.block_bytes % 64:
+        if not 64 <= _core.whole("block_bytes", self.block_bytes) <= MAX_BLOCK_BYTES or self.block_bytes % 64:
             raise UsageError(f"block_bytes is {self.block_bytes}, must be a multiple of 64, up to {MAX_BLOCK_BYTES}")
-        if not 1 <= self.window <= 64:
+        if not 1 <= _core.whole("window", self.window) <= 64:
             raise UsageError(f"window is {self.window}, must be 1 to 64")
+        most = (_CARD_BYTES - self.configuration_bytes) // self._doubling_bytes
+        if self.operation == "doubling" and self.window > most:
+            raise UsageError(
+                f"window is {self.window}, must be 1 to {most} for doubling with blocks of {self.block_bytes} bytes",
+                hint="each block in flight has buffers for all steps in the card's memory",
+            )
 
     @property
     def blocks(self) -> int:
@@ -115,6 +124,11 @@ class Group:
         """Size of a configuration, with room for all peers."""
         ranks = SMALL_SIZE if self.size <= SMALL_SIZE else MAX_SIZE
         return _WIRE["GROUP_FIXED_BYTES"] + _WIRE["GROUP_PEER_BYTES"] * ranks
+
+    @property
+    def _doubling_bytes(self) -> int:
+        """Handler memory of ``doubling`` for each block of `window`."""
+        return 2 * (64 + 2 * _STEPS * self.block_bytes)
 
     @property
     def vector_bytes(self) -> int:
@@ -156,7 +170,7 @@ class Group:
         content = self.configuration(rank, expected, self.peers[: self.size] if peers is None else peers)
         more = {
             "broadcast": -(-self.blocks // 32) * 4,
-            "doubling": 2 * self.window * (64 + 2 * _STEPS * self.block_bytes),
+            "doubling": self.window * self._doubling_bytes,
             "barrier": 64,
             "accumulate": 1024,
         }
@@ -166,7 +180,7 @@ class Group:
         context = {
             "match": f"ipv4.header_words == 5 && udp.dst_port in {{{ports}}}",
             "handler_memory": {
-                "addr": 0x1C10_0000,
+                "addr": _CARD_AT,
                 "size": self.configuration_bytes + more.get(self.operation, 0),
                 "data": str(_programs.kept(content)),
             },
@@ -182,7 +196,8 @@ class Group:
         return content + b"".join(peer.packed for peer in peers)
 
     def host_memory(self, vector: bytes = b"") -> bytes:
-        """Initial contents of a rank's host memory."""
+        """Initial contents of a rank's host memory. A vector that is too short is continued with zeros."""
+        vector = _core.buffer("the vector", vector)
         if len(vector) > self.vector_bytes:
             raise UsageError(f"the vector has {len(vector)} bytes, must have at most {self.vector_bytes}")
         size = max(self.result_at + self.vector_bytes + 8, self.vector_bytes, 64)
@@ -216,6 +231,7 @@ class Group:
         nic
             Card of the ranks.
         """
+        check_count(vectors, self.size, "ranks")
         elf = str(toolchain.build([SOURCES / f"{self.operation}.c"], defines=self.defines).elf)
         nodes: list[dict[str, Any]] = []
         for rank in range(self.size):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from spinet import _core
 from spinet._core import UsageError
 from spinet.collectives.flare import _CORES, TYPES, Flare, _node
 from spinet.collectives.peers import constants
@@ -58,6 +59,8 @@ class SparseFlare(Flare):
             raise UsageError(f"storage is {self.storage!r}, must be 'array' or 'hash'")
         if self.custom is not None or self.dtype not in TYPES:
             raise UsageError(f"dtype is {self.dtype!r}, must be one of {', '.join(TYPES)}")
+        for name in ("elements", "ratio", "packets", "results"):
+            _core.whole(name, getattr(self, name))
         if self.ratio < 1 or self.block_elements > 65536:
             most = 65536 // (self.packet_elements - SLACK[self.item_bytes])
             raise UsageError(f"ratio is {self.ratio}, must be 1 to {most}: positions in a block have 16 bits")
@@ -152,8 +155,10 @@ class SparseFlare(Flare):
 
     def host_memory(self, vector: NDArray[Any]) -> bytes:
         """Initial contents of a host's memory: the vector's packets, without zeros."""
-        if len(vector) != self.elements:
-            raise UsageError(f"the vector has {len(vector)} elements, must have {self.elements}")
+        vector = np.ascontiguousarray(vector)
+        if vector.shape != (self.elements,) or vector.itemsize != self.item_bytes:
+            found = f"{vector.size} elements of {vector.itemsize} bytes"
+            raise UsageError(f"the vector has {found}, must have {self.elements} of {self.item_bytes}")
         made = bytearray(self.result_at + self.blocks * self.results * SLOT_BYTES + 8)
         kept = vector.view(f"<u{self.item_bytes}")
         for block in range(self.blocks):

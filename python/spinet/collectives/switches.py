@@ -12,7 +12,7 @@ import numpy as np
 from spinet import _programs, toolchain
 from spinet._core import UsageError
 from spinet.collectives import tree
-from spinet.collectives.flare import BLOCK_BYTES, CARD_LINK, START_LINK, TYPES, Flare
+from spinet.collectives.flare import BLOCK_BYTES, CARD_LINK, START_LINK, TYPES, Flare, check_count
 from spinet.collectives.peers import SOURCES, Peer, constants
 
 if TYPE_CHECKING:
@@ -121,9 +121,11 @@ def network(
 ) -> dict[str, Any]:
     """The experiment of `Group.in_switch`."""
     check(group, leaves)
+    check_count(vectors, group.size, "ranks")
     if group.operation in ("ring", "doubling"):
         flare = allreduce(group, leaves)
-        arrays = None if vectors is None else [np.frombuffer(vector, np.uint8) for vector in vectors]
+        whole = None if vectors is None else [group.host_memory(vector)[: group.vector_bytes] for vector in vectors]
+        arrays = None if whole is None else [np.frombuffer(vector, np.uint8) for vector in whole]
         return flare.network(arrays, link=link, card_link=card_link, nic=nic)
     shared = dict(link or {"rate": "100G", "delay": "300 ns"})
     nodes: list[dict[str, Any]] = []
