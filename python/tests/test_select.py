@@ -106,6 +106,23 @@ def test_queries_on_a_network_have_all_rows_once(faults: str) -> None:
     assert len(done) == 6
 
 
+def test_many_clients_do_not_overload_the_card_with_repetitions() -> None:
+    """With a constant interval, requests of some clients have no reply after all attempts."""
+    table, results = drawn(400, 352), []
+    net = spinet.Network(select.network(table, clients=12), seed=5)
+
+    def program(host: RunningHost) -> Generator[Any, Any, None]:
+        client = table.connect(host, number=host.number - 1)
+        yield host.sleep("20 us")
+        results.append((yield from client.select("")))
+
+    for number in range(12):
+        net[number + 1].host.program = program
+    result = net.run()
+    assert len(results) == 12 and all(np.array_equal(rows, table.rows) for rows in results)
+    assert result.nodes["n0"].summary["packets"]["in"] < 5 * 12 * len(table.requests(""))
+
+
 def test_malformed_requests_are_counted_and_refused() -> None:
     table = drawn(100, 4)
     card = server(table)

@@ -106,6 +106,9 @@ class Client:
         As for `node`.
     timeout_ns
         Time after which the client repeats a request.
+    longest_timeout_ns
+        This time doubles with each repetition, up to this value, so that many clients do not overload a service with
+        repetitions. Default: it does not change.
     attempts
         How often the client sends a request before it gives up.
     poll_ns
@@ -123,6 +126,7 @@ class Client:
         port: int,
         parts: int = 1,
         timeout_ns: int = 20_000,
+        longest_timeout_ns: int | None = None,
         attempts: int = 50,
         poll_ns: int = 50,  # assumed: a loop that polls a line in a cache, and does some work on each turn
         access_key: int = 0,
@@ -136,6 +140,7 @@ class Client:
         self.access_key = access_key
         self._parts = parts
         self._timeout_ps, self._attempts, self._poll_ns = timeout_ns * 1000, attempts, poll_ns
+        self._longest_ps = max(timeout_ns, longest_timeout_ns or 0) * 1000
         self._next = 1
 
     def perform(
@@ -184,7 +189,8 @@ class Client:
         for number, request in list(pending.items()):
             packets = yield from self._packets(number, flags)
             now = self.host.now_ps
-            if packets is None and now - request.sent_ps < self._timeout_ps:
+            timeout_ps = min(self._timeout_ps << (request.attempts - 1), self._longest_ps)
+            if packets is None and now - request.sent_ps < timeout_ps:
                 continue
             if packets is not None or request.attempts == self._attempts:
                 answers[request.at] = Answer(

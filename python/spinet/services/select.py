@@ -27,6 +27,7 @@ PARTS = _NUMBERS["SELECT_PARTS"]
 STATUS = {_NUMBERS[f"SELECT_{name.upper()}"]: name for name in ("ok", "malformed")} | wire.DENIED
 MAX_TERMS = _NUMBERS["SELECT_TERMS"]
 TIMEOUT_NS = 100_000  # assumed: longer than 16 requests of 16 KiB take together
+LONGEST_TIMEOUT_NS = 32 * TIMEOUT_NS  # assumed: longer than the requests of 100 clients take together
 
 _REQUEST = struct.Struct("<III")
 _TERM = struct.Struct("<HHii")
@@ -159,7 +160,8 @@ class Table:
     ) -> TableClient:
         """A client, for the program of a host whose node has the keys of ``client.node(parts=select.PARTS)``."""
         key = wire.key_of_client(access_key, self.access_key)
-        used = {"timeout_ns": TIMEOUT_NS, "poll_ns": 500, "access_key": key, **settings}
+        times = {"timeout_ns": TIMEOUT_NS, "longest_timeout_ns": LONGEST_TIMEOUT_NS, "poll_ns": 500}
+        used = {**times, "access_key": key, **settings}
         return TableClient(host, number=number, server=server, port=PORT, parts=PARTS, table=self, **used)
 
     def select(self, predicate: str) -> NDArray[np.int32]:
