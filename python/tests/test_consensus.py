@@ -234,3 +234,16 @@ def test_impossible_groups_are_refused(settings: dict[str, int], text: str) -> N
         Consensus(**settings)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="the value has 49 bytes, must have at most 48"):
         consensus.request(1, bytes(49), client="10.0.0.9", replica="10.0.0.1")
+
+
+def test_late_refusals_do_not_hide_answers_from_clients() -> None:
+    """The network repeats a request that has its slot already, and a replica that does not lead refuses the copy."""
+    faults = "loss=0.03,duplicate=0.1,reorder=0.2:6"
+    link = {"rate": "100G", "delay": "300 ns", "faults": faults, "faults_back": faults}
+    service = Consensus(size=4, clients=3, requests=3, dies={0: 102_990}, until_ns=500_000)
+    result = service.network(link=link).run()
+    log = service.log(result, 1)
+    for client in range(3):
+        replies = service.replies(result, client)
+        assert sorted(replies) == [1, 2, 3]
+        assert all(log[slot].value == service.value(client, number) for number, slot in replies.items())

@@ -506,16 +506,40 @@ __handler__ void replica_ph(handler_args_t *args)
     }
 }
 
-/* The card of a client writes replies to host memory. */
+static void write_reply(const task_t *task, uint32_t number, uint32_t state, uint32_t slot)
+{
+    spin_cmd_t written;
+    spin_write_to_host(frame_host(task, number % CONSENSUS_REPLIES * 8), (uint64_t)state << 32 | slot, &written);
+    spin_cmd_wait(written);
+}
+
+/*
+ * The card of a client writes replies to host memory. A network that repeats or delays requests makes replicas refuse those that
+ * have their slot already, so an answer remains: handler memory has a word for each, 0 if there is none.
+ */
 __handler__ void client_ph(handler_args_t *args)
 {
     const task_t *task = args->task;
     const consensus_packet_t *message = message_of(task);
-    if (task->pkt_mem_size < CONSENSUS_FRAME_BYTES || message->kind != CONSENSUS_REPLY) {
+    if (task->pkt_mem_size < CONSENSUS_FRAME_BYTES || message->kind != CONSENSUS_REPLY ||
+        task->handler_mem_size < 4 * CONSENSUS_REPLIES) {
         return;
     }
-    const uint32_t state = 256u | message->status | (uint32_t)message->from << 24;
-    spin_cmd_t written;
-    spin_write_to_host(frame_host(task, message->entry.number % CONSENSUS_REPLIES * 8), (uint64_t)state << 32 | message->slot,
-                       &written);
+    const uint32_t number = message->entry.number, state = 256u | (uint32_t)message->from << 24;
+    volatile uint32_t *answer = (volatile uint32_t *)task->handler_mem + number % CONSENSUS_REPLIES;
+    /* Low half: slot + 1. High half: which of the requests with this place. */
+    const uint32_t turn = number / CONSENSUS_REPLIES << 16;
+    if (message->status == CONSENSUS_OK) {
+        amo_store(answer, turn | (message->slot + 1));
+        write_reply(task, number, state | CONSENSUS_OK, message->slot);
+        return;
+    }
+    uint32_t known = *answer;
+    if (known == 0 || known >> 16 != turn >> 16) {
+        write_reply(task, number, state | message->status, message->slot);
+        known = *answer; /* another core may have written an answer meanwhile */
+    }
+    if (known != 0 && known >> 16 == turn >> 16) {
+        write_reply(task, number, state | CONSENSUS_OK, (known & 0xffff) - 1);
+    }
 }

@@ -280,6 +280,7 @@ class Consensus:
             "name": "client",
             "match": CLIENT_MATCH,
             "handler": "client",
+            "handler_memory": {"size": 4 * NUMBERS["REPLIES"]},
             "host_memory": {"size": 8 * NUMBERS["REPLIES"]},
         }
         return {"nic": "pspin", "program": str(PROGRAM), "context": [context]}
