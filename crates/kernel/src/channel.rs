@@ -330,6 +330,12 @@ impl<T> Tx<T> {
         channel.push(receiver, receiver.cycle_of(sender, arrival), item);
     }
 
+    /// The last cycle of the sender's clock in the current run of the system. A component that is ahead of its tick does nothing in
+    /// later cycles, so that all state belongs to the end of the run.
+    pub fn last_cycle(&self) -> Cycle {
+        self.0.sender().domain.last.get()
+    }
+
     /// Makes the receiver tick in a later cycle of its clock, although no item arrives then.
     pub fn wake_receiver(&self, cycle: Cycle) {
         self.0.receiver().wake(cycle);
@@ -399,6 +405,11 @@ impl<T> Rx<T> {
     /// the times that they would have on this channel.
     pub fn offer(&self, offer: Rc<dyn Any>) {
         assert!(self.0.offer.set(offer).is_ok(), "channel {} has an offer", self.0.name);
+    }
+
+    /// Capacity of the channel in items, and its latency.
+    pub fn size(&self) -> (usize, u64) {
+        (self.0.capacity, self.0.latency)
     }
 
     /// The receiver's clock, once the system is built.

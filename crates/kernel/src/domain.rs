@@ -15,6 +15,10 @@ pub(crate) struct Domain {
     pub now: Cell<Cycle>,
     /// The first edge that any component wants; `NEVER` if none. Updated at every change.
     next: Cell<Cycle>,
+    /// The last edge of the current run.
+    pub last: Cell<Cycle>,
+    /// Set when a domain is woken earlier than it wanted; shared by all domains.
+    is_woken: Rc<Cell<bool>>,
     /// True if a word of `Plan::soon` has a bit.
     has_soon: Cell<bool>,
     plan: OnceCell<Plan>,
@@ -57,8 +61,16 @@ struct Timer {
 pub(crate) const NEVER: Cycle = Cycle::MAX;
 
 impl Domain {
-    pub fn new(clock: Clock) -> Self {
-        Domain { clock, now: Cell::new(0), next: Cell::new(NEVER), has_soon: Cell::new(false), plan: OnceCell::new() }
+    pub fn new(clock: Clock, is_woken: Rc<Cell<bool>>) -> Self {
+        Domain {
+            clock,
+            now: Cell::new(0),
+            next: Cell::new(NEVER),
+            last: Cell::new(0),
+            is_woken,
+            has_soon: Cell::new(false),
+            plan: OnceCell::new(),
+        }
     }
 
     /// Allocates this many components, once.
@@ -111,7 +123,10 @@ impl Domain {
     /// A port of the component changes at `cycle`.
     #[inline(always)]
     pub fn wake(&self, index: u32, cycle: Cycle) {
-        self.next.set(self.next.get().min(cycle));
+        if cycle < self.next.get() {
+            self.next.set(cycle);
+            self.is_woken.set(true);
+        }
         self.plan().wheel.insert(cycle, index, Cause::Port);
     }
 
@@ -212,15 +227,16 @@ impl Plan {
     #[inline(always)]
     fn tick_due(&self, cycle: Cycle, has_wheel_entries: bool, slots: &mut [Slot]) -> bool {
         let mut is_busy = false;
-        for (word, slots) in slots.chunks_mut(WORD).enumerate() {
+        for (word, set) in self.busy.iter().enumerate() {
             let due = self.take_due(cycle, word, has_wheel_entries);
             let mut busy = due;
             for bit in members(due) {
-                if !self.tick((word * WORD) as u32 + bit, &mut slots[bit as usize], cycle) {
+                let index = (word * WORD) as u32 + bit;
+                if !self.tick(index, &mut slots[index as usize], cycle) {
                     busy &= !(1 << bit);
                 }
             }
-            self.busy[word].set(busy);
+            set.set(busy);
             is_busy |= busy != 0;
         }
         is_busy

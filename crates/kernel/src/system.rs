@@ -7,6 +7,7 @@ use crate::random::RandomStream;
 use crate::time::{Clock, Cycle, Edge, Freq, Time};
 use crate::trace::{Hub, Sink, Tracer};
 use crate::wiring::WiringError;
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::rc::Rc;
 
@@ -42,13 +43,15 @@ pub struct SystemBuilder {
     clocks: Vec<usize>,
     domains: Vec<(Rc<Domain>, Vec<Slot>)>,
     channels: Vec<Box<dyn AnyChannel>>,
+    is_woken: Rc<Cell<bool>>,
     hub: Rc<Hub>,
 }
 
 impl SystemBuilder {
     /// An empty system. Its random streams depend on `seed`.
     pub fn new(seed: u64) -> Self {
-        SystemBuilder { seed, clocks: Vec::new(), domains: Vec::new(), channels: Vec::new(), hub: Rc::default() }
+        let (clocks, domains, channels) = (Vec::new(), Vec::new(), Vec::new());
+        SystemBuilder { seed, clocks, domains, channels, is_woken: Rc::default(), hub: Rc::default() }
     }
 
     /// Adds a clock. Clocks of one frequency share a domain, because their edges coincide.
@@ -57,7 +60,7 @@ impl SystemBuilder {
         let position = self.domains.iter().position(|(domain, _)| domain.clock.coincides(&clock));
         self.clocks.push(position.unwrap_or(self.domains.len()));
         if position.is_none() {
-            self.domains.push((Rc::new(Domain::new(clock)), Vec::new()));
+            self.domains.push((Rc::new(Domain::new(clock, self.is_woken.clone())), Vec::new()));
         }
         ClockId(self.clocks.len() - 1)
     }
@@ -130,7 +133,8 @@ impl SystemBuilder {
             Some(error) => Err(error),
             None => {
                 let (mode, reached) = (Mode::Normal, Time::ZERO);
-                Ok(System { clocks: self.clocks, domains: self.domains, hub: self.hub, ports, mode, reached })
+                let SystemBuilder { clocks, domains, is_woken, hub, .. } = self;
+                Ok(System { clocks, domains, is_woken, hub, ports, mode, reached })
             }
         }
     }
@@ -150,6 +154,8 @@ pub struct System {
     /// Each clock's position in `domains`.
     clocks: Vec<usize>,
     domains: Vec<(Rc<Domain>, Vec<Slot>)>,
+    /// Set when a domain is woken earlier than it wanted.
+    is_woken: Rc<Cell<bool>>,
     hub: Rc<Hub>,
     ports: Vec<Port>,
     mode: Mode,
@@ -218,14 +224,22 @@ impl System {
     /// Simulates every edge up to and including `limit` that any component wants.
     pub fn run_until(&mut self, limit: Time) -> Outcome {
         self.reached = self.reached.max(limit);
+        self.domains.iter().for_each(|(domain, _)| domain.last.set(domain.clock.cycle_after(limit).saturating_sub(1)));
         if let [(domain, slots)] = &mut self.domains[..] {
-            return run_single(domain, slots, self.mode, limit);
+            return run_single(domain, slots, self.mode);
         }
         let mut nexts: Vec<NextEdge> = self.domains.iter().map(|(domain, _)| NextEdge::new(domain.clock)).collect();
+        self.is_woken.set(true);
+        let mut first = 0;
         loop {
-            let (mut at, mut first) = (Time::MAX, 0);
-            for (position, ((domain, _), next)) in self.domains.iter().zip(&mut nexts).enumerate() {
-                next.update(domain.next_or_never());
+            // Only the last domain has another edge now, unless it woke others.
+            if self.is_woken.take() {
+                self.domains.iter().zip(&mut nexts).for_each(|((domain, _), next)| next.update(domain.next_or_never()));
+            } else {
+                nexts[first].update(self.domains[first].0.next_or_never());
+            }
+            let mut at = Time::MAX;
+            for (position, next) in nexts.iter().enumerate() {
                 if next.at < at {
                     (at, first) = (next.at, position);
                 }
@@ -264,8 +278,8 @@ impl NextEdge {
 }
 
 /// [`System::run_until`] for a system with one clock, without comparing times at every edge.
-fn run_single(domain: &Domain, slots: &mut [Slot], mode: Mode, limit: Time) -> Outcome {
-    let end = domain.clock.cycle_after(limit);
+fn run_single(domain: &Domain, slots: &mut [Slot], mode: Mode) -> Outcome {
+    let end = domain.last.get() + 1;
     loop {
         match domain.next() {
             None => return Outcome::Quiet,
