@@ -93,11 +93,13 @@ fn fill(id: u64, content: &mut [u8]) {
     let (number, rest) = content.split_at_mut(ID_BYTES);
     number.copy_from_slice(&id.to_be_bytes());
     let mut state = id;
-    for chunk in rest.chunks_mut(8) {
+    let mut next = || {
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let word = (state ^ state >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
-        chunk.copy_from_slice(&word.to_le_bytes()[..chunk.len()]);
-    }
+        (state ^ state >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93).to_le_bytes()
+    };
+    let (words, last) = rest.as_chunks_mut::<8>();
+    words.iter_mut().for_each(|word| *word = next());
+    last.copy_from_slice(&next()[..last.len()]);
 }
 
 #[cfg(test)]

@@ -20,8 +20,10 @@ use blocks::checks;
 use blocks::interrupt::InterruptLine;
 use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
 use kernel::trace::Counter;
-use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Tx};
+use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Tx, members};
+use std::cell::Cell;
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 /// Parameters of [`TengigRegisters`].
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -61,6 +63,8 @@ pub struct TengigRegisters {
     params: TengigRegistersParams,
     clock: Clock,
     cpus: Vec<Responder>,
+    /// Processors that have sent references which were not taken yet.
+    arrivals: Rc<Cell<u64>>,
     host: Responder,
     interrupt: Tx<InterruptLine>,
     assists: Assists,
@@ -90,9 +94,14 @@ impl TengigRegisters {
             transmit: Transmit::new(ports.mac_transmit),
             receive: Receive::new(ports.mac_receive),
         };
+        let arrivals = Rc::default();
+        for (cpu, port) in ports.cpus.iter().enumerate() {
+            port.references.announce(&arrivals, 1 << cpu);
+        }
         TengigRegisters {
             params,
             clock,
+            arrivals,
             cpus: ports.cpus,
             host: ports.host,
             interrupt: ports.interrupt,
@@ -132,6 +141,12 @@ impl TengigRegisters {
             self.faults.add(1);
         }
         Reply::new(id, result)
+    }
+
+    /// The processors with references, beginning with the one whose turn it is in this cycle.
+    fn in_turn(&self, now: Cycle) -> impl Iterator<Item = u32> + use<> {
+        let (arrived, first) = (self.arrivals.get(), now % self.params.cpus as u64);
+        members(arrived >> first << first).chain(members(arrived & !(u64::MAX << first)))
     }
 
     /// Pointer values from which events are made, in the order of the firmware's types, and the timer's period.
@@ -274,11 +289,13 @@ impl Component for TengigRegisters {
         transmit.tick();
         receive.tick();
         self.take_posted();
-        let n_cpus = self.params.cpus;
         let mut is_active = false;
-        for i in 0..n_cpus {
-            let cpu = (now as usize + i) % n_cpus;
+        for cpu in self.in_turn(now) {
+            let cpu = cpu as usize;
             if let Some(reference) = next_at(&self.cpus[cpu]) {
+                if self.cpus[cpu].references.due() == Cycle::MAX {
+                    self.arrivals.set(self.arrivals.get() & !(1 << cpu));
+                }
                 let reply = self.answer(now, Some(cpu), reference);
                 self.cpus[cpu].replies.send(reply);
                 is_active = true;
