@@ -14,10 +14,12 @@
 //! edge at *k + 2*: the memory stage of a five-stage pipeline with a one-cycle memory.
 
 mod stream;
+mod word_lane;
 
 use kernel::{Cycle, Ports, Rx, Time, Tx};
 use smallvec::SmallVec;
 pub use stream::{Planned, Stream, StreamReply};
+pub use word_lane::{MOST_WORDS, WordAccess, WordAnswer, WordLane, WordOp, word_and_token};
 
 /// Data bytes in address order; up to 16 are stored without an allocation.
 pub type Data = SmallVec<[u8; 16]>;

@@ -13,7 +13,10 @@
 //!           for which it was made.
 
 use super::Store;
-use crate::bus::{Access, BusError, Data, Reference, Reply, Requester, Responder};
+use crate::bus::{
+    Access, BusError, Data, Reference, Reply, Requester, Responder, WordAccess, WordAnswer, WordLane, WordOp, word,
+    word_and_token,
+};
 use crate::checks;
 use crate::interconnect::ReturnPaths;
 use crate::netlist::{Built, Memory, Module, PortSpec, Site};
@@ -67,6 +70,10 @@ pub struct ScratchpadBanks {
     answering: u64,
     /// The requests at this edge: a set of requesters for each bank, then for the onward port.
     requests: Vec<u64>,
+    /// The banks with requests.
+    asked: u64,
+    /// The requesters with a reference that is due.
+    pending: u64,
     arbitrators: Vec<Arbitrator>,
     waits: WaitTimes,
     /// Requesters of the references outstanding at `onward`, and how long each waited for the grant.
@@ -74,8 +81,9 @@ pub struct ScratchpadBanks {
 }
 
 /// State of a requester.
-#[derive(Default)]
 struct BankLane {
+    /// Replaces the requester's channels, if it opens it.
+    words: Rc<WordLane>,
     /// Bytes already moved of the first reference in the channel.
     done: u32,
     /// Cycles in which it was not granted a bank.
@@ -95,20 +103,54 @@ struct BankLane {
     onward: Counter,
 }
 
+impl BankLane {
+    fn new(words: Rc<WordLane>) -> BankLane {
+        BankLane {
+            words,
+            done: 0,
+            waited: 0,
+            read: Data::new(),
+            answer: None,
+            n_onward: 0,
+            reads: Counter::default(),
+            writes: Counter::default(),
+            conflicts: Counter::default(),
+            onward: Counter::default(),
+        }
+    }
+
+    /// Answers an access to a word.
+    fn answer_word(&self, port: &Responder, answer: WordAnswer, is_write: bool) {
+        if self.words.answer(answer, is_write) {
+            port.replies.wake_receiver(answer.at);
+        }
+    }
+}
+
 impl ScratchpadBanks {
     /// A scratchpad with these ports.
     pub fn new(params: ScratchpadBanksParams, ports: ScratchpadBanksPorts) -> ScratchpadBanks {
         let ScratchpadBanksPorts { requesters, onward } = ports;
-        let arrivals = Rc::default();
-        for (i, port) in requesters.iter().enumerate() {
+        let arrivals: Rc<Cell<u64>> = Rc::default();
+        // An access to a word must be one transaction.
+        let serves_words = params.word_bytes >= 4 && params.reference_bytes >= 4;
+        let lane = |(i, port): (usize, &Responder)| {
+            let words = Rc::new(WordLane::new(params.base, params.bytes.into(), &arrivals, 1 << i));
             port.references.announce(&arrivals, 1 << i);
-        }
+            if serves_words {
+                port.references.offer(words.clone());
+            }
+            BankLane::new(words)
+        };
+        let lanes = requesters.iter().enumerate().map(lane).collect();
         ScratchpadBanks {
             arrivals,
             store: Store::new(params.base, params.bytes),
-            lanes: requesters.iter().map(|_| BankLane::default()).collect(),
+            lanes,
             answering: 0,
             requests: vec![0; params.banks as usize + 1],
+            asked: 0,
+            pending: 0,
             arbitrators: (0..=params.banks).map(|_| params.policy.start()).collect(),
             waits: WaitTimes::new(params.requesters),
             returns: ReturnPaths::new(params.outstanding),
@@ -158,7 +200,7 @@ impl ScratchpadBanks {
     }
 
     /// Returns an onward answer to its requester. The result is true if another can be returned at the next edge.
-    fn return_onward(&mut self, answered: u64) -> bool {
+    fn return_onward(&mut self, now: Cycle, answered: u64) -> bool {
         let Some(onward) = &self.onward else { return false };
         let Some(&(requester, waited)) = self.returns.next() else { return false };
         if !onward.replies.has_item() {
@@ -168,6 +210,14 @@ impl ScratchpadBanks {
             return true; // One answer per cycle.
         }
         let (lane, port) = (&mut self.lanes[requester as usize], &self.requesters[requester as usize]);
+        if lane.words.is_open() {
+            let reply = onward.replies.take().expect("an answer has arrived");
+            let result = reply.result.map(|data| word_and_token(&data));
+            lane.answer_word(port, WordAnswer { at: now + 1, result, waited: reply.waited + waited }, false);
+            lane.n_onward -= 1;
+            self.returns.pop();
+            return onward.replies.has_item();
+        }
         if lane.answer.is_some() || !port.replies.has_room() {
             return false; // Room at the requester wakes us.
         }
@@ -179,14 +229,12 @@ impl ScratchpadBanks {
 
     /// Finds the bank or port that each requester needs.
     fn find_requests(&mut self, now: Cycle) {
-        self.requests.fill(0);
         let mut waiting = 0;
+        (self.asked, self.pending) = (0, 0);
         for i in members(self.arrivals.get() & !self.answering) {
             let (lane, port) = (&self.lanes[i as usize], &self.requesters[i as usize]);
-            if !port.references.is_due(now) {
-                continue;
-            }
-            let addr = port.references.peek().expect("a reference is due").addr;
+            let Some(addr) = lane.words.next_addr(now).or_else(|| Some(port.references.peek()?.addr)) else { continue };
+            self.pending |= 1 << i;
             let resource = if self.onward.is_some() && !self.store.contains(addr) {
                 self.params.banks
             } else if lane.n_onward > 0 {
@@ -194,22 +242,101 @@ impl ScratchpadBanks {
             } else {
                 // The bank that the address selects refuses an invalid reference.
                 let at = addr.wrapping_sub(self.params.base).wrapping_add(u64::from(lane.done));
-                (at / u64::from(self.params.word_bytes)) as u32 & (self.params.banks - 1)
+                (at >> self.params.word_bytes.trailing_zeros()) as u32 & (self.params.banks - 1)
             };
             self.requests[resource as usize] |= 1 << i;
+            if resource < self.params.banks {
+                self.asked |= 1 << resource;
+            }
             waiting |= 1 << i;
         }
         self.waits.update(now, waiting);
     }
 
     /// Takes a requester's first reference.
-    fn take_reference(&self, now: Cycle, requester: usize) -> Reference {
+    fn take_reference(&mut self, now: Cycle, requester: usize) -> Reference {
         let references = &self.requesters[requester].references;
-        let reference = references.take_due(now).expect("a granted requester has a reference");
-        if references.due() == Cycle::MAX {
+        let reference = match self.lanes[requester].words.take(now) {
+            Some(access) => access.reference(),
+            None => references.take_due(now).expect("a granted requester has a reference"),
+        };
+        if references.due() == Cycle::MAX && !self.lanes[requester].words.is_open() {
             self.arrivals.set(self.arrivals.get() & !(1 << requester));
         }
+        self.note_taken(now, requester);
         reference
+    }
+
+    /// Notes whether the requester has another reference that is due.
+    fn note_taken(&mut self, now: Cycle, requester: usize) {
+        if self.lanes[requester].words.due().min(self.requesters[requester].references.due()) > now {
+            self.pending &= !(1 << requester);
+        }
+    }
+
+    /// Chooses one of the requesters that wait for a bank or for the onward port. Also returns the cycles for which it waited.
+    fn choose(&mut self, now: Cycle, resource: usize, waiting: u64) -> (usize, Cycle) {
+        let contest = Contest { now, waiting, continues: 0, since: self.waits.since() };
+        let winner = self.arbitrators[resource].choose(&contest);
+        (winner as usize, self.waits.granted(now, winner))
+    }
+
+    /// Grants each bank to one requester. Returns true if there was any.
+    fn grant_banks(&mut self, now: Cycle) -> bool {
+        for bank in members(self.asked) {
+            let waiting = std::mem::take(&mut self.requests[bank as usize]);
+            let (winner, waited) = self.choose(now, bank as usize, waiting);
+            self.lanes[winner].waited += waited;
+            match self.lanes[winner].words.take(now) {
+                Some(access) => self.access_word(now, winner, access),
+                None => self.access(now, winner),
+            }
+            for other in members(waiting & !(1 << winner)) {
+                self.lanes[other as usize].conflicts.add(1);
+            }
+        }
+        self.asked != 0
+    }
+
+    /// Forwards a reference to the onward port. Returns true if there was one.
+    fn forward(&mut self, now: Cycle) -> bool {
+        let resource = self.params.banks as usize;
+        let waiting = std::mem::take(&mut self.requests[resource]);
+        let Some(onward) = self.onward.as_ref().filter(|_| waiting != 0) else { return false };
+        if !self.returns.has_room() || !onward.references.has_room() {
+            return false; // An answer or room wakes us.
+        }
+        let (winner, waited) = self.choose(now, resource, waiting);
+        let reference = self.take_reference(now, winner);
+        if let Some(onward) = &self.onward {
+            onward.references.send(reference);
+        }
+        let waited = self.requesters[winner].span(now - waited, now);
+        self.returns.push((winner as u32, waited));
+        self.lanes[winner].n_onward += 1;
+        self.lanes[winner].onward.add(1);
+        true
+    }
+
+    /// Carries out an access to a word, and answers it.
+    fn access_word(&mut self, now: Cycle, requester: usize, WordAccess { addr, op, .. }: WordAccess) {
+        let (lane, store) = (&mut self.lanes[requester], &mut self.store);
+        let result = match op {
+            WordOp::Read => store.get(addr, 4).map(|bytes| (word(bytes), 0)),
+            WordOp::Write { data, n } => store.get_mut(addr, n.into()).map(|place| {
+                place.iter_mut().zip(data).for_each(|(place, byte)| *place = byte);
+                (0, 0)
+            }),
+            WordOp::Linked(link) => store.link(link, addr).map(|data| word_and_token(&data)),
+        };
+        if result.is_ok() {
+            if op.is_read() { lane.reads.add(1) } else { lane.writes.add(1) }
+        }
+        let port = &self.requesters[requester];
+        let waited = port.span(now - std::mem::take(&mut lane.waited), now);
+        // A bank's answer is sent at the next edge.
+        lane.answer_word(port, WordAnswer { at: now + 2, result, waited }, matches!(op, WordOp::Write { .. }));
+        self.note_taken(now, requester);
     }
 
     /// Moves one word of a requester's first reference, or answers it with an error.
@@ -266,37 +393,11 @@ impl ScratchpadBanks {
 impl Component for ScratchpadBanks {
     fn tick(&mut self, now: Cycle) -> Activity {
         let answered = self.answer();
-        let mut has_more = self.return_onward(answered);
+        let mut has_more = self.return_onward(now, answered);
         self.find_requests(now);
-        for resource in 0..self.requests.len() {
-            let waiting = self.requests[resource];
-            if waiting == 0 {
-                continue;
-            }
-            let is_bank = resource < self.params.banks as usize;
-            let onward = self.onward.as_ref().filter(|_| !is_bank);
-            if onward.is_some_and(|onward| !self.returns.has_room() || !onward.references.has_room()) {
-                continue; // An answer or room wakes us.
-            }
-            let contest = Contest { now, waiting, continues: 0, since: self.waits.since() };
-            let winner = self.arbitrators[resource].choose(&contest);
-            let waited = self.waits.granted(now, winner);
-            if let Some(onward) = onward {
-                let reference = self.take_reference(now, winner as usize);
-                onward.references.send(reference);
-                let waited = self.requesters[winner as usize].span(now - waited, now);
-                self.returns.push((winner, waited));
-                self.lanes[winner as usize].n_onward += 1;
-                self.lanes[winner as usize].onward.add(1);
-            } else {
-                self.lanes[winner as usize].waited += waited;
-                self.access(now, winner as usize);
-                for other in members(waiting & !(1 << winner)) {
-                    self.lanes[other as usize].conflicts.add(1);
-                }
-            }
-            has_more = true;
-        }
+        let is_granted = self.grant_banks(now) | self.forward(now);
+        // Answers over channels leave at the next edge.
+        has_more |= self.answering != 0 || is_granted && self.pending != 0;
         if has_more { Activity::Busy } else { Activity::Idle }
     }
 

@@ -7,7 +7,7 @@ use super::params::StoreKind;
 use super::pipeline::Start;
 use super::refer::{self, DataPort, Pending, Purpose};
 use super::state::Request;
-use crate::bus::{Access, Link};
+use crate::bus::{Link, WordOp};
 use isa::mips::{Cpu, Exception, Inst, Load, Op, Store};
 use kernel::{Activity, Cycle};
 
@@ -29,32 +29,29 @@ pub(super) enum Target {
     Memory,
 }
 
-/// Result of an instruction's request.
-pub(super) enum Outcome {
-    Done(Start),
-    Waits(Activity),
-}
+/// Done, or until when an instruction must wait.
+type Waits = Result<(), Activity>;
 
 impl MipsCore {
     /// Carries out an instruction's request, or makes it wait.
-    pub(super) fn serve(&mut self, now: Cycle, request: Request, start: Start) -> Outcome {
+    pub(super) fn serve(&mut self, request: Request, start: &mut Start) -> Waits {
         match request {
             Request::Load { addr, kind, .. } if !kind.is_aligned(addr) => {
-                self.refuse(now, start, Cause::MisalignedLoad, addr)
+                self.refuse(start, Cause::MisalignedLoad, addr)
             }
             Request::Store { addr, kind, .. } if !kind.is_aligned(addr) => {
-                self.refuse(now, start, Cause::MisalignedStore, addr)
+                self.refuse(start, Cause::MisalignedStore, addr)
             }
-            Request::Conditional { addr, .. } if addr & 3 != 0 => self.refuse(now, start, Cause::MisalignedStore, addr),
-            Request::Load { rt, addr, kind } => self.load(now, start, rt, addr, kind),
-            Request::Store { addr, value, kind } => self.store(now, start, addr, value, kind),
-            Request::Conditional { addr, .. } if self.state.linked != Some(addr) => Outcome::Done(start),
+            Request::Conditional { addr, .. } if addr & 3 != 0 => self.refuse(start, Cause::MisalignedStore, addr),
+            Request::Load { rt, addr, kind } => self.load(start, rt, addr, kind),
+            Request::Store { addr, value, kind } => self.store(start, addr, value, kind),
+            Request::Conditional { addr, .. } if self.state.linked != Some(addr) => Ok(()),
             Request::Conditional { rt, addr, value } if self.target(addr) == Target::Memory => {
-                self.store_conditional(now, start, rt, addr, value)
+                self.store_conditional(start, rt, addr, value)
             }
-            Request::Conditional { addr, value, .. } => self.store(now, start, addr, value, Store::Word),
-            Request::Sync if self.is_quiet() => Outcome::Done(start),
-            Request::Sync => Outcome::Waits(Activity::Idle),
+            Request::Conditional { addr, value, .. } => self.store(start, addr, value, Store::Word),
+            Request::Sync if self.is_quiet() => Ok(()),
+            Request::Sync => Err(self.wait()),
             Request::Exception(what) => {
                 let (cause, value) = match what {
                     Exception::Overflow => (Cause::Overflow, 0),
@@ -63,39 +60,37 @@ impl MipsCore {
                     Exception::Syscall(code) => (Cause::Syscall, code),
                     Exception::Reserved(word) => (Cause::Reserved, word),
                 };
-                self.refuse(now, start, cause, value)
+                self.refuse(start, cause, value)
             }
-            Request::Nothing => Outcome::Done(start),
+            Request::Nothing => Ok(()),
         }
     }
 
-    fn load(&mut self, now: Cycle, mut start: Start, rt: u8, addr: u32, kind: Load) -> Outcome {
+    fn load(&mut self, start: &mut Start, rt: u8, addr: u32, kind: Load) -> Waits {
         let target = self.target(addr);
         if target == Target::Scratchpad {
             if self.holding > 0 {
-                return Outcome::Waits(Activity::Idle);
+                return Err(self.wait());
             }
             let r = self.state.r[usize::from(rt & 31)];
             self.state.set(rt, kind.value(addr, self.scratchpad.read(addr), r));
             self.pipeline.uses_scratchpad(start.executes);
         } else {
-            let pending = Pending { purpose: Purpose::Load { rt, kind }, addr, pc: self.state.pc, sent: now };
+            let pending = Pending { purpose: Purpose::Load { rt, kind }, addr, pc: self.state.pc };
             let is_linked = kind == Load::Linked && target == Target::Memory;
-            let access = if is_linked { Access::Linked(Link::Load) } else { Access::Read(4) };
-            if let Err(activity) = self.send(now, &mut start, target, addr & !3, access, pending) {
-                return Outcome::Waits(activity);
-            }
+            let op = if is_linked { WordOp::Linked(Link::Load) } else { WordOp::Read };
+            self.send(start, target, addr & !3, op, pending)?;
         }
         self.references.loads[target as usize] += 1;
-        Outcome::Done(start)
+        Ok(())
     }
 
-    fn store(&mut self, now: Cycle, mut start: Start, addr: u32, value: u32, kind: Store) -> Outcome {
+    fn store(&mut self, start: &mut Start, addr: u32, value: u32, kind: Store) -> Waits {
         let target = self.target(addr);
         let (bits, mask) = kind.bits(addr, value);
         if target == Target::Scratchpad {
             if self.holding > 0 {
-                return Outcome::Waits(Activity::Idle);
+                return Err(self.wait());
             }
             if self.is_observed {
                 self.keep_replaced(addr);
@@ -104,56 +99,47 @@ impl MipsCore {
             self.pipeline.uses_scratchpad(start.executes);
         } else {
             let purpose = if self.params.stores == StoreKind::Held { Purpose::Held } else { Purpose::Posted };
-            let pending = Pending { purpose, addr, pc: self.state.pc, sent: now };
-            let (first, access) = refer::write(addr, bits, mask);
-            if let Err(activity) = self.send(now, &mut start, target, first, access, pending) {
-                return Outcome::Waits(activity);
-            }
+            let pending = Pending { purpose, addr, pc: self.state.pc };
+            let (first, op) = refer::write(addr, bits, mask);
+            self.send(start, target, first, op, pending)?;
             if let Some(fetch) = &mut self.fetch {
                 fetch.stored(addr);
             }
         }
         self.references.stores[target as usize] += 1;
-        Outcome::Done(start)
+        Ok(())
     }
 
     /// A conditional store to linked memory: the memory decides whether the link still holds.
-    fn store_conditional(&mut self, now: Cycle, mut start: Start, rt: u8, addr: u32, value: u32) -> Outcome {
+    fn store_conditional(&mut self, start: &mut Start, rt: u8, addr: u32, value: u32) -> Waits {
         if self.holding > 0 {
-            return Outcome::Waits(Activity::Idle); // The answer with the link's token may be outstanding.
+            return Err(self.wait()); // The answer with the link's token may be outstanding.
         }
-        let pending = Pending { purpose: Purpose::Conditional { rt }, addr, pc: self.state.pc, sent: now };
-        let access = Access::Linked(Link::Store { word: value, token: self.state.token });
-        if let Err(activity) = self.send(now, &mut start, Target::Memory, addr, access, pending) {
-            return Outcome::Waits(activity);
-        }
+        let pending = Pending { purpose: Purpose::Conditional { rt }, addr, pc: self.state.pc };
+        let op = WordOp::Linked(Link::Store { word: value, token: self.state.token });
+        self.send(start, Target::Memory, addr, op, pending)?;
         if let Some(fetch) = &mut self.fetch {
             fetch.stored(addr);
         }
         self.references.stores[Target::Memory as usize] += 1;
-        Outcome::Done(start)
+        Ok(())
     }
 
     /// Sends a reference in its cycle, or returns why it must wait.
-    fn send(
-        &mut self,
-        now: Cycle,
-        start: &mut Start,
-        target: Target,
-        addr: u32,
-        access: Access,
-        pending: Pending,
-    ) -> Result<(), Activity> {
+    fn send(&mut self, start: &mut Start, target: Target, addr: u32, op: WordOp, pending: Pending) -> Waits {
         let is_register = target == Target::Registers;
         let registers_done = self.registers.as_ref().filter(|_| !is_register).map_or(0, DataPort::done);
         let free = start.executes.max(self.memory_free).max(registers_done);
-        if free > now {
+        if free > self.now && !self.goes_ahead_to(free) {
             return Err(Activity::Until(free));
         }
         let is_in_order = !is_register || self.memory.is_quiet();
         let port = self.registers.as_mut().filter(|_| is_register).unwrap_or(&mut self.memory);
-        if !is_in_order || self.holding >= MAX_HOLDING || !port.has_room() {
-            return Err(Activity::Idle);
+        if !is_in_order {
+            return Err(self.wait_for_memory());
+        }
+        if self.holding >= MAX_HOLDING || !port.has_room() {
+            return Err(self.wait());
         }
         let bus_addr = match (is_register, self.params.registers, self.params.stack_window) {
             (true, Some(window), _) => addr - window.base,
@@ -162,10 +148,10 @@ impl MipsCore {
         };
         let holds = pending.purpose != Purpose::Posted;
         let cycles = port.cycles;
-        port.send(bus_addr, access, pending);
-        start.wait(free, now);
+        port.send(bus_addr, op, pending, self.now, self.now - self.ticked);
+        start.wait(free, self.now);
         self.holding += usize::from(holds);
-        self.memory_free = now + if holds { cycles - 1 } else { 1 };
+        self.memory_free = self.now + if holds { cycles - 1 } else { 1 };
         Ok(())
     }
 
@@ -196,15 +182,16 @@ impl MipsCore {
     }
 
     /// Stops the core because of an instruction, in the instruction's cycle.
-    fn refuse(&mut self, now: Cycle, start: Start, cause: Cause, value: u32) -> Outcome {
+    fn refuse(&mut self, start: &Start, cause: Cause, value: u32) -> Waits {
         if self.holding > 0 {
-            return Outcome::Waits(Activity::Idle);
+            return Err(self.wait());
         }
-        if start.executes > now {
-            return Outcome::Waits(Activity::Until(start.executes));
+        let at = start.executes.max(self.now);
+        if at > self.ticked {
+            return Err(Activity::Until(at));
         }
-        self.stop(now, cause, self.state.pc, value);
-        Outcome::Done(start)
+        self.stop(at, cause, self.state.pc, value);
+        Ok(())
     }
 
     fn target(&self, addr: u32) -> Target {

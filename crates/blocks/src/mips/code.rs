@@ -34,9 +34,10 @@ pub(super) struct Slot {
     /// Register that it writes; 0 for none.
     pub writes: u8,
     pub what: What,
+    pub class: Class,
 }
 
-const _: () = assert!(size_of::<Slot>() == 12, "a slot has three words");
+const _: () = assert!(size_of::<Slot>() <= 16, "a slot has four words");
 
 impl Slot {
     /// The pipeline's view of an annulled delay slot.
@@ -47,11 +48,13 @@ impl Slot {
         reads: [0; 2],
         writes: 0,
         what: What::Unknown,
+        class: Class::Illegal,
     };
 
     fn new(word: u32) -> Slot {
         let inst = decode(word);
-        let what = match inst.class() {
+        let class = inst.class();
+        let what = match class {
             Class::Alu if matches!(inst.op, Op::Add | Op::Addi | Op::Sub) => What::Special,
             Class::Alu => What::Plain,
             Class::Multiply => What::Multiply,
@@ -63,7 +66,7 @@ impl Slot {
         };
         let source = |role, r| if matches!(role, Role::Source | Role::Both) { r } else { 0 };
         let reads = inst.row().map_or([0; 2], |row| [source(row.format.rs, inst.rs), source(row.format.rt, inst.rt)]);
-        Slot { inst, reads, writes: inst.writes(), what }
+        Slot { inst, reads, writes: inst.writes(), what, class }
     }
 }
 
@@ -79,15 +82,16 @@ impl Words {
     }
 
     #[inline(always)]
-    fn slot(&mut self, at: usize) -> Slot {
-        let slot = self.slots[at];
-        if slot.what == What::Unknown { self.decode(at) } else { slot }
+    fn slot(&mut self, at: usize) -> &Slot {
+        if self.slots[at].what == What::Unknown {
+            self.decode(at);
+        }
+        &self.slots[at]
     }
 
     #[cold]
-    fn decode(&mut self, at: usize) -> Slot {
+    fn decode(&mut self, at: usize) {
         self.slots[at] = Slot::new(self.words[at]);
-        self.slots[at]
     }
 
     fn write(&mut self, at: usize, word: u32) {
@@ -115,8 +119,8 @@ impl Scratchpad {
 
     /// The instruction at `pc`, if it is in the scratchpad.
     #[inline(always)]
-    pub fn slot(&mut self, pc: u32) -> Option<Slot> {
-        self.window.holds(pc).then(|| self.words.slot(self.place(pc)))
+    pub fn slot(&mut self, pc: u32) -> Option<&Slot> {
+        self.window.holds(pc).then(|| self.words.slot((pc.wrapping_sub(self.window.base) / 4) as usize))
     }
 
     /// The aligned word that contains `addr`, which must be in the scratchpad.
@@ -137,6 +141,15 @@ impl Scratchpad {
 /// Tag of an empty way.
 const NO_LINE: u32 = u32::MAX;
 
+/// The line used last; no bytes if it was replaced.
+#[derive(Clone, Copy, Default)]
+struct Current {
+    line: u32,
+    bytes: u32,
+    /// Index of its first word.
+    first: usize,
+}
+
 /// The instruction cache of a core.
 pub(super) struct InstructionCache {
     params: InstructionCacheParams,
@@ -146,20 +159,25 @@ pub(super) struct InstructionCache {
     /// Sequence number of the last use of each way.
     used: Vec<u64>,
     turns: u64,
-    /// The line used last, and the index of its first word.
-    current: (u32, usize),
+    current: Current,
+    /// The number of sets minus 1, which is a mask, and the number of bits of an address within a line.
+    last_set: u32,
+    line_bits: u32,
 }
 
 impl InstructionCache {
     pub fn new(params: InstructionCacheParams) -> InstructionCache {
         let n_lines = (params.bytes / params.line_bytes) as usize;
+        // All sizes are powers of two.
         InstructionCache {
+            last_set: n_lines as u32 / params.ways - 1,
+            line_bits: params.line_bytes.trailing_zeros(),
             params,
             words: Words::new(params.bytes as usize / 4),
             tags: vec![NO_LINE; n_lines],
             used: vec![0; n_lines],
             turns: 0,
-            current: (NO_LINE, 0),
+            current: Current::default(),
         }
     }
 
@@ -173,26 +191,29 @@ impl InstructionCache {
         self.params.line_bytes
     }
 
-    /// The instruction at `pc`, if it is cached.
+    /// Returns true if `pc` is in the line used last.
     #[inline(always)]
-    pub fn slot(&mut self, pc: u32) -> Option<Slot> {
-        let line = self.line(pc);
-        if line != self.current.0 && !self.turn_to(line) {
-            return None;
-        }
-        Some(self.words.slot(self.current.1 + ((pc - line) / 4) as usize))
+    pub fn is_current(&self, pc: u32) -> bool {
+        pc.wrapping_sub(self.current.line) < self.current.bytes
+    }
+
+    /// The instruction at `pc`, if it is in the line used last.
+    #[inline(always)]
+    pub fn slot(&mut self, pc: u32) -> Option<&Slot> {
+        let Current { line, bytes, first } = self.current;
+        let place = pc.wrapping_sub(line);
+        (place < bytes).then(|| self.words.slot(first + (place / 4) as usize))
     }
 
     /// Returns true if the instruction at `pc` is cached.
     pub fn holds(&self, pc: u32) -> bool {
-        self.find(self.line(pc)).is_some()
+        self.is_current(pc) || self.find(self.line(pc)).is_some()
     }
 
     /// The ways of a line's set.
     fn set(&self, line: u32) -> std::ops::Range<usize> {
         let ways = self.params.ways as usize;
-        let n_sets = self.tags.len() / ways;
-        let first = (line / self.params.line_bytes) as usize % n_sets * ways;
+        let first = (line >> self.line_bits & self.last_set) as usize * ways;
         first..first + ways
     }
 
@@ -200,11 +221,12 @@ impl InstructionCache {
         self.set(line).find(|&way| self.tags[way] == line)
     }
 
-    fn turn_to(&mut self, line: u32) -> bool {
+    /// Uses the line that begins at `line`. Returns false if it is not cached.
+    pub fn turn_to(&mut self, line: u32) -> bool {
         let Some(way) = self.find(line) else { return false };
         self.turns += 1;
         self.used[way] = self.turns;
-        self.current = (line, way * (self.params.line_bytes / 4) as usize);
+        self.current = Current { line, bytes: self.params.line_bytes, first: way << (self.line_bits - 2) };
         true
     }
 
@@ -214,7 +236,7 @@ impl InstructionCache {
         let way = oldest.expect("a set has a way");
         self.turns += 1;
         (self.tags[way], self.used[way]) = (line, self.turns);
-        self.current = (NO_LINE, 0);
+        self.current = Current::default();
         let first = way * (self.params.line_bytes / 4) as usize;
         for (at, bytes) in (first..).zip(data.chunks_exact(4)) {
             self.words.write(at, u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]));
@@ -228,7 +250,7 @@ impl InstructionCache {
             && let Some(way) = self.find(self.line(addr))
         {
             self.tags[way] = NO_LINE;
-            self.current = (NO_LINE, 0);
+            self.current = Current::default();
         }
         self.drops_stored_lines()
     }
@@ -241,7 +263,7 @@ impl InstructionCache {
     /// Removes all lines.
     pub fn clear(&mut self) {
         self.tags.fill(NO_LINE);
-        self.current = (NO_LINE, 0);
+        self.current = Current::default();
     }
 }
 
@@ -257,7 +279,7 @@ mod tests {
         let mut text = String::new();
         for line in lines {
             let pc = line * 32 + 4;
-            let hit = cache.slot(pc).is_some();
+            let hit = cache.slot(pc).is_some() || cache.turn_to(cache.line(pc));
             text.push(if hit { 'h' } else { 'm' });
             if !hit {
                 cache.fill(cache.line(pc), &[0; 32]);
@@ -279,8 +301,8 @@ mod tests {
         let mut cache = InstructionCache::new(params);
         cache.fill(32, &[0; 32]);
         cache.stored(31);
-        assert!(cache.slot(32).is_some());
+        assert!(cache.turn_to(32));
         cache.stored(63);
-        assert!(cache.slot(32).is_none());
+        assert!(cache.slot(32).is_none() && !cache.turn_to(32));
     }
 }

@@ -16,7 +16,7 @@
 //! store to the word breaks it, by this core or by another initiator such as DMA. The core itself keeps links to the
 //! scratchpad and to registers.
 
-use super::access::{Outcome, References, Target};
+use super::access::{References, Target};
 use super::code::{InstructionCache, Scratchpad, Slot, What};
 use super::control::{CpuControl, CpuStatus};
 use super::debug::Debug;
@@ -24,7 +24,7 @@ use super::fault::{Cause, Fault};
 use super::fetch::Fetch;
 use super::locking::Touch;
 use super::log::InstructionLog;
-use super::params::{MipsCoreParams, PipelineKind};
+use super::params::{MipsCoreParams, PipelineKind, StoreKind};
 use super::pipeline::{CYCLE_NAMES, Cycles, MISSES, Pipeline, Rule};
 use super::profile::Profile;
 use super::refer::DataPort;
@@ -62,6 +62,12 @@ pub struct MipsCore {
     pub(super) pipeline: Pipeline,
     pub(super) stack_offset: u32,
     pub(super) mode: Mode,
+    /// Cycle of the last tick.
+    pub(super) ticked: Cycle,
+    /// Cycle that the core has reached: that of the last tick, or of the last reference that was sent ahead.
+    pub(super) now: Cycle,
+    /// Answers to posted stores wake the core.
+    pub(super) is_listening: bool,
     /// True if the new state of the core has not been sent yet.
     pub(super) owes_status: bool,
     /// Loads and held stores outstanding.
@@ -119,6 +125,9 @@ impl MipsCore {
             pipeline: Pipeline::new(rule),
             stack_offset: 0,
             mode: if params.runs_at_start { Mode::Running } else { Mode::Halted },
+            ticked: 0,
+            now: 0,
+            is_listening: true,
             owes_status: true,
             holding: 0,
             posted_waited: 0,
@@ -187,49 +196,53 @@ impl MipsCore {
     }
 
     /// Simulates the core until it needs another component.
-    fn run(&mut self, now: Cycle) -> Activity {
-        let horizon = (now | (AHEAD - 1)) + 1;
+    fn run(&mut self) -> Activity {
         if self.is_observed {
             self.begin_debugged();
         }
+        let is_plain = self.mode == Mode::Running && !self.is_observed;
         while self.mode != Mode::Halted {
+            let horizon = (self.now | (AHEAD - 1)) + 1;
             if self.pipeline.executed() + 1 >= horizon {
                 return Activity::Until(horizon);
             }
             let pc = self.state.pc;
             if pc & 3 != 0 {
-                if self.pipeline.executed() >= now {
+                if self.pipeline.executed() >= self.now {
                     return Activity::Until(self.pipeline.executed() + 1);
                 }
-                self.stop(now, Cause::MisalignedFetch, pc, pc);
+                self.stop(self.now, Cause::MisalignedFetch, pc, pc);
                 break;
             }
             let (slot, is_near) = match self.scratchpad.slot(pc) {
-                Some(slot) => (slot, true),
-                None => match self.fetch.as_mut().and_then(|fetch| fetch.slot(pc)) {
-                    Some((slot, came)) => {
-                        if let Some(cycle) = came {
-                            self.pipeline.line_came(cycle);
-                        }
-                        (slot, false)
-                    }
-                    None => match self.miss(now, pc) {
+                Some(slot) => (*slot, true),
+                None => match self.cached(pc) {
+                    Some(slot) => (*slot, false),
+                    None => match self.miss(pc) {
                         Some(activity) => return activity,
                         None => break,
                     },
                 },
             };
+            if is_plain && matches!(slot.what, What::Plain | What::Branch) && self.flows(is_near) {
+                execute(&mut self.state, &slot.inst);
+                self.pipeline.flow(&slot);
+                self.by_class[slot.class as usize] += 1;
+                self.state.advance();
+                continue;
+            }
             if self.holding > 0 && self.waits_for_answer(&slot) {
-                self.look_ahead(now, &slot, is_near);
-                return Activity::Idle;
+                return self.look_ahead(&slot, is_near);
             }
             if self.state.annuls {
                 self.annul(pc, is_near);
                 continue;
             }
             let mut start = self.pipeline.start(&slot, is_near);
-            if start.executes > now && slot.what == What::Memory && self.goes_out(&slot.inst) {
-                return Activity::Until(start.executes);
+            // Behind an outstanding load, a reference also waits for the memory stage.
+            let free = if self.holding > 0 { start.executes.max(self.memory_free) } else { start.executes };
+            if free > self.now && slot.what == What::Memory && self.goes_out(&slot.inst) && !self.goes_ahead_to(free) {
+                return Activity::Until(free);
             }
             let watched = self.profile.as_ref().and_then(|profile| profile.tested_register(&slot));
             let tested = watched.map(|r| self.state.r[usize::from(r & 31)]);
@@ -237,9 +250,8 @@ impl MipsCore {
             execute(&mut self.state, &slot.inst);
             if matches!(slot.what, What::Memory | What::Special) && self.state.request != Request::Nothing {
                 request = std::mem::replace(&mut self.state.request, Request::Nothing);
-                match self.serve(now, request, start) {
-                    Outcome::Done(later) => start = later,
-                    Outcome::Waits(activity) => return activity,
+                if let Err(waits) = self.serve(request, &mut start) {
+                    return waits;
                 }
                 if self.mode == Mode::Halted {
                     break;
@@ -252,7 +264,7 @@ impl MipsCore {
             } else {
                 self.pipeline.retire(&slot, &start);
             }
-            self.by_class[slot.inst.class() as usize] += 1;
+            self.by_class[slot.class as usize] += 1;
             if self.is_observed {
                 if let Some(profile) = &mut self.profile {
                     profile.retired(pc, start.lost(), 1, touch, tested);
@@ -266,6 +278,24 @@ impl MipsCore {
             }
         }
         self.report_halt()
+    }
+
+    /// The instruction at `pc`, if it is in the instruction cache.
+    #[inline(always)]
+    fn cached(&mut self, pc: u32) -> Option<&Slot> {
+        let fetch = self.fetch.as_mut()?;
+        if !fetch.cache.is_current(pc)
+            && let Some(cycle) = fetch.turn_to(pc)
+        {
+            self.pipeline.line_came(cycle);
+        }
+        fetch.cache.slot(pc)
+    }
+
+    /// Returns true if nothing delays a plain instruction.
+    #[inline(always)]
+    fn flows(&self, is_near: bool) -> bool {
+        self.holding == 0 && !self.state.annuls && self.pipeline.flows(is_near)
     }
 
     /// Returns true if an instruction must wait for outstanding answers before its time is known: all instructions
@@ -286,30 +316,44 @@ impl MipsCore {
     }
 
     /// Fetches the word after an instruction that waits for a load.
-    fn look_ahead(&mut self, now: Cycle, slot: &Slot, is_near: bool) {
-        let (pc, wanted) = (self.state.next, self.pipeline.start(slot, is_near).decodes());
+    fn look_ahead(&mut self, slot: &Slot, is_near: bool) -> Activity {
+        let pc = self.state.next;
         let is_here = pc & 3 != 0 || self.scratchpad.window.holds(pc);
         if let Some(fetch) = self.fetch.as_mut().filter(|fetch| !is_here && !fetch.cache.holds(pc))
             && self.pipeline.is_five_stage()
-            && wanted <= now
         {
-            fetch.ask(now, wanted, pc, &self.memory);
+            let wanted = self.pipeline.start(slot, is_near).decodes();
+            if self.now == self.ticked && wanted <= self.now {
+                fetch.ask(self.now, wanted, pc, &self.memory);
+            }
+            return self.wait();
         }
+        Activity::Idle
     }
 
     /// Requests the missing word at `pc`. Returns `None` if there is no fetch port, which stops the core.
     #[cold]
-    fn miss(&mut self, now: Cycle, pc: u32) -> Option<Activity> {
+    fn miss(&mut self, pc: u32) -> Option<Activity> {
         let wanted = self.pipeline.fetches();
-        if wanted > now {
-            return Some(Activity::Until(wanted));
+        if wanted.max(self.now) > self.ticked {
+            return Some(Activity::Until(wanted.max(self.now)));
         }
         let Some(fetch) = &mut self.fetch else {
-            self.stop(now, Cause::FetchBus, pc, pc);
+            self.stop(self.now, Cause::FetchBus, pc, pc);
             return None;
         };
-        fetch.ask(now, wanted, pc, &self.memory);
-        Some(Activity::Idle)
+        fetch.ask(self.now, wanted, pc, &self.memory);
+        Some(self.wait())
+    }
+
+    /// The first tick, and ticks in which the core owes its status.
+    #[cold]
+    fn start(&mut self) {
+        // An offset of stacks need not be a multiple of a word.
+        if self.params.stack_window.is_none() {
+            self.memory.open_lane();
+        }
+        self.send_status();
     }
 
     /// The tick of a halted core: reports its state.
@@ -324,9 +368,13 @@ impl Component for MipsCore {
         self.take_answers(now);
         self.take_orders(now);
         if self.owes_status {
-            self.send_status();
+            self.start();
         }
-        self.run(now)
+        self.ticked = now;
+        self.now = self.now.max(now);
+        // A held store occupies the memory stage until its answer.
+        self.set_listening(self.params.stores == StoreKind::Held);
+        self.run()
     }
 
     fn ports(&self, ports: &mut Ports) {

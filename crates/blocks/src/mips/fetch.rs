@@ -1,6 +1,6 @@
 //! Fetching of instructions that are not in the scratchpad.
 
-use super::code::{InstructionCache, Slot};
+use super::code::InstructionCache;
 use super::refer::DataPort;
 use crate::bus::{Access, Reference, Requester};
 use kernel::Cycle;
@@ -47,14 +47,18 @@ impl Fetch {
         self.under_way = Some(Fill { line, late: (now - wanted).min(SLACK), is_wanted: true });
     }
 
-    /// The instruction at `pc`, if it is cached. If its line is new, also the fetch cycle for which the line arrived in
-    /// time.
-    #[inline(always)]
-    pub fn slot(&mut self, pc: u32) -> Option<(Slot, Option<Cycle>)> {
-        let slot = self.cache.slot(pc)?;
+    /// Returns true if a line is outstanding.
+    pub fn is_under_way(&self) -> bool {
+        self.under_way.is_some()
+    }
+
+    /// Uses the line of `pc` if it is cached. If it is new, returns the fetch cycle for which it arrived in time.
+    pub fn turn_to(&mut self, pc: u32) -> Option<Cycle> {
         let line = self.cache.line(pc);
-        let arrived = if self.arrived.is_some() { self.arrived.take_if(|arrived| arrived.0 == line) } else { None };
-        Some((slot, arrived.map(|(_, cycle)| cycle)))
+        if !self.cache.turn_to(line) {
+            return None;
+        }
+        self.arrived.take_if(|arrived| arrived.0 == line).map(|(_, cycle)| cycle)
     }
 
     /// Takes a line that has arrived. Returns its address if memory refused it.

@@ -1,10 +1,11 @@
 //! MIPS cores, and their control by a card.
 //!
 //! [`MipsCore`] is the component. Reading order: `params.rs` (parameters), `pipeline.rs` (timing), `core.rs` (order
-//! of events within a cycle), `access.rs` (loads and stores), `outside.rs` (inputs from other components), `code.rs`
-//! (decoded instructions), `state.rs` (architectural state).
+//! of events within a cycle), `access.rs` (loads and stores), `ahead.rs` (references of later cycles), `outside.rs` (inputs
+//! from other components), `code.rs` (decoded instructions), `state.rs` (architectural state).
 
 mod access;
+mod ahead;
 mod code;
 mod control;
 mod core;

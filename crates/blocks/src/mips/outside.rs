@@ -5,7 +5,7 @@ use super::core::{MipsCore, Mode};
 use super::fault::{Cause, Fault, STOPPED};
 use super::fetch::Fetch;
 use super::profile::Profile;
-use super::refer::{Answer, DataPort, Pending, Purpose};
+use super::refer::{Answered, DataPort, Pending, Purpose};
 use super::state::State;
 use isa::mips::{Cpu, Load};
 use kernel::{Cycle, Rx};
@@ -62,8 +62,8 @@ impl MipsCore {
     }
 
     pub(super) fn take_answers(&mut self, now: Cycle) {
-        while let Some((pending, cycles, waited, result)) = self.next_answer(now) {
-            let Pending { purpose, addr, pc, sent } = pending;
+        while let Some(Answered { pending, due, waited, answer }) = self.next_answer(now) {
+            let Pending { purpose, addr, pc } = pending;
             if purpose == Purpose::Posted {
                 self.posted_waited += waited;
             }
@@ -71,9 +71,9 @@ impl MipsCore {
                 let rt = if let Purpose::Load { rt, .. } | Purpose::Conditional { rt } = purpose { rt } else { 0 };
                 self.holding -= 1;
                 let waited = waited + std::mem::take(&mut self.posted_waited);
-                self.pipeline.answered(rt, sent + cycles, waited, now);
+                self.pipeline.answered(rt, due, waited, now);
             }
-            match (purpose, result) {
+            match (purpose, answer) {
                 (Purpose::Forgotten, _) | (Purpose::Held | Purpose::Posted, Ok(_)) => (),
                 (Purpose::Load { rt, kind }, Ok((word, token))) => {
                     self.state.set(rt, kind.value(addr, word, self.state.r(rt)));
@@ -91,12 +91,11 @@ impl MipsCore {
         self.take_line(now);
     }
 
-    /// The next answer, with the cycles of its port without contention, and those spent waiting for others.
+    /// The next answer of both ports.
     #[inline]
-    fn next_answer(&mut self, now: Cycle) -> Option<(Pending, Cycle, Cycle, Answer)> {
+    fn next_answer(&mut self, now: Cycle) -> Option<Answered> {
         let port = if self.memory.has_answer(now) { &mut self.memory } else { self.registers.as_mut()? };
-        let (pending, waited, result) = port.answer(now)?;
-        Some((pending, port.cycles, waited, result))
+        port.answer(now)
     }
 
     fn take_line(&mut self, now: Cycle) {

@@ -110,6 +110,9 @@ pub(super) struct Pipeline {
     free_on_time: Cycle,
     /// The same with all waiting included.
     free: Cycle,
+    /// From this cycle on, no line, no earlier load and no operand delays an instruction. Arithmetic results that are available in the
+    /// next cycle do not count.
+    settled: Cycle,
     /// Cycles directly after the latest data accesses at the scratchpad's port.
     behind_data: [Cycle; 4],
     n_data: usize,
@@ -128,6 +131,7 @@ impl Pipeline {
             line_came: 0,
             free_on_time: 0,
             free: 0,
+            settled: 0,
             behind_data: [0; 4],
             n_data: 0,
             cycles: Cycles::default(),
@@ -154,6 +158,7 @@ impl Pipeline {
     }
 
     /// Cycle in which the next instruction is fetched.
+    #[inline(always)]
     pub fn fetches(&self) -> Cycle {
         self.decoded.max(self.line_came)
     }
@@ -161,6 +166,11 @@ impl Pipeline {
     /// Records that the line of the next instruction arrived in time for a fetch in this cycle.
     pub fn line_came(&mut self, cycle: Cycle) {
         self.line_came = cycle;
+        self.settle(cycle + 1 + u64::from(self.rule.is_five_stage));
+    }
+
+    fn settle(&mut self, cycle: Cycle) {
+        self.settled = self.settled.max(cycle);
     }
 
     /// Returns true if the instruction uses a register with an outstanding load.
@@ -170,12 +180,37 @@ impl Pipeline {
         never(slot.reads[0]) || never(slot.reads[1]) || never(slot.writes)
     }
 
+    /// Returns true if nothing delays the next instruction, unless it is a branch or uses HI or LO. There must be no outstanding load.
+    #[inline(always)]
+    pub fn flows(&self, is_in_scratchpad: bool) -> bool {
+        self.executed + 1 >= self.settled && !(is_in_scratchpad && self.fetches() < self.behind_data[self.n_data & 3])
+    }
+
+    /// Completes a [`What::Plain`] or a [`What::Branch`] if the pipeline flows. A branch may have to wait for the result of the last
+    /// instruction.
+    #[inline(always)]
+    pub fn flow(&mut self, slot: &Slot) {
+        let (fetched, next) = (self.fetches(), self.executed + 1);
+        let at = if slot.what == What::Branch { next.max(self.operands(slot)) } else { next };
+        self.decoded = if self.rule.is_five_stage { self.entered.max(fetched + 1) } else { at };
+        (self.entered, self.executed) = (at, at);
+        self.cycles.execution += 1;
+        self.cycles.pipeline += at - next;
+        if slot.writes != 0 {
+            self.ready[usize::from(slot.writes & 31)] = at + 1;
+        }
+    }
+
     /// When the next instruction executes, considering registers and earlier loads.
     #[inline(always)]
     pub fn start(&self, slot: &Slot, is_in_scratchpad: bool) -> Start {
         let depth = u64::from(self.rule.is_five_stage);
         let next = self.executed + 1;
-        let mut fetched = self.decoded.max(self.line_came);
+        let mut fetched = self.fetches();
+        if slot.what == What::Memory && self.flows(is_in_scratchpad) {
+            let decodes = if self.rule.is_five_stage { self.entered.max(fetched + 1) } else { next };
+            return Start { decodes, enters: next, executes: next, misses: 0, loads: 0, conflicts: 0, pipeline: 0 };
+        }
         let operands = self.operands(slot);
         let is_port_taken = is_in_scratchpad && fetched < self.behind_data[self.n_data & 3];
         if (fetched + 1 + depth).max(operands).max(self.free) <= next && !is_port_taken {
@@ -277,6 +312,7 @@ impl Pipeline {
     pub fn loads_at_once(&mut self, cycle: Cycle, rt: u8) {
         if rt != 0 {
             self.ready[usize::from(rt & 31)] = cycle + 2;
+            self.settle(cycle + 2);
         }
     }
 
@@ -293,6 +329,7 @@ impl Pipeline {
         if rt != 0 {
             self.ready[usize::from(rt & 31)] = now;
         }
+        self.settle(now);
         self.free_on_time = self.free_on_time.max(now - waited.min(now.saturating_sub(due)) - 1);
         self.free = self.free.max(now - 1);
     }

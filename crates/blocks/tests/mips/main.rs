@@ -2,6 +2,7 @@
 
 mod bench;
 mod caches;
+mod lanes;
 mod links;
 mod locks;
 mod memory;
