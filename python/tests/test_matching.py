@@ -539,5 +539,5 @@ def test_impossible_messages_are_refused() -> None:
         endpoint.post(10, source=16)
     with pytest.raises(UsageError, match="there are no 8192 bytes left for buffers"):
         endpoint.post(8192)
-    with pytest.raises(UsageError, match="ranks is 17, must be 1 to 16"):
+    with pytest.raises(UsageError, match="ranks is 17, must be 2 to 16"):
         Matching().network(17)

@@ -3,14 +3,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 import spinet
 from spinet._core import UsageError
-from spinet.services import Patterns
+from spinet.services import (
+    Classifier,
+    Consensus,
+    Functions,
+    KeyValue,
+    Matching,
+    Participant,
+    Patterns,
+    Quantizer,
+    Table,
+    keyvalue,
+    select,
+)
 from spinet.services.patterns import PROGRAM
 
 import frames
@@ -82,3 +95,31 @@ def test_overlapping_patterns_of_drawn_bytes_are_found() -> None:
 def test_impossible_patterns_are_refused(wrong: list[bytes], text: str) -> None:
     with pytest.raises(UsageError, match=text):
         Patterns(wrong)
+
+
+def test_services_name_arguments_of_the_wrong_kind() -> None:
+    refused: dict[str, Callable[[], object]] = {
+        "capacity is 'x', must be 0 to": lambda: KeyValue(capacity="x"),  # type: ignore[arg-type]
+        "buckets is 1.5, must be 0 to": lambda: KeyValue(buckets=1.5),  # type: ignore[arg-type]
+        "access_key is 'x', must be 0 to": lambda: KeyValue(access_key="x"),  # type: ignore[arg-type]
+        "key is 'k', must be bytes": lambda: keyvalue.put("k", b"v"),  # type: ignore[arg-type]
+        "value is 'v', must be bytes": lambda: keyvalue.put(b"k", "v"),  # type: ignore[arg-type]
+        "rows is list, must be an array": lambda: Table([[1, 2]]),  # type: ignore[arg-type]
+        "predicate is 5, must be a text": lambda: select.terms(5),  # type: ignore[arg-type]
+        "elements is 'x', must be 0 to": lambda: Quantizer(elements="x"),  # type: ignore[arg-type]
+        "records is 'x', must be 0 to": lambda: Participant(records="x"),  # type: ignore[arg-type]
+        "patterns is b'abc', must be a list": lambda: Patterns(b"abc"),  # type: ignore[arg-type]
+        "a pattern is 'a', must be bytes": lambda: Patterns(["a"]),  # type: ignore[list-item]
+        "size is 'x', must be 0 to": lambda: Consensus(size="x"),  # type: ignore[arg-type]
+        "tick_ns is 0, must be 1 to": lambda: Consensus(tick_ns=0),
+        "retry_ns is 0, must be 1 to": lambda: Consensus(retry_ns=0),
+        "dies is 5, must have a time": lambda: Consensus(dies=5),  # type: ignore[arg-type]
+        "receives is 'x', must be 0 to": lambda: Matching(receives="x"),  # type: ignore[arg-type]
+        "ranks is 1, must be 2 to": lambda: Matching().network(1),
+        "rules is 5, must be a text or a list of rules": lambda: Classifier(5),  # type: ignore[arg-type]
+        "leaf_rules is 0, must be 1 to": lambda: Classifier("a: drop", leaf_rules=0),
+        "slots is 'x', must be 0 to": lambda: Functions(spinet.Machine(), slots="x"),  # type: ignore[arg-type]
+    }
+    for text, call in refused.items():
+        with pytest.raises(UsageError, match=f"^{re.escape(text)}"):
+            call()

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from spinet import _c_numbers, _programs, toolchain
+from spinet import _c_numbers, _core, _programs, toolchain
 from spinet._core import UsageError
 from spinet.services import rules as texts
 from spinet.services.rules import ALL, PROTOCOLS, Range, Rule
@@ -91,6 +91,13 @@ class Classifier:
     def __init__(
         self, rules: str | Sequence[Rule], *, leaf_rules: int | None = None, max_bytes: int = MAX_BYTES
     ) -> None:
+        if not isinstance(rules, str) and not (
+            isinstance(rules, Sequence) and all(isinstance(rule, Rule) for rule in rules)
+        ):
+            raise UsageError(f"rules is {rules!r}, must be a text or a list of rules")
+        _core.whole("max_bytes", max_bytes)
+        if leaf_rules is not None:
+            _core.whole("leaf_rules", leaf_rules, least=1)
         given = texts.parse(rules) if isinstance(rules, str) else list(rules)
         names = [rule.name for rule in given]
         for name in names:

@@ -242,6 +242,12 @@ class Consensus:
 
     def __post_init__(self) -> None:
         """Refuse values that the handlers do not support."""
+        for name in ("size", "clients", "requests"):
+            _core.whole(name, getattr(self, name))
+        for name in ("tick_ns", "patience", "retry_ns", "until_ns"):
+            _core.whole(name, getattr(self, name), bits=63, least=1)
+        if self.dies is not None and not isinstance(self.dies, Mapping):
+            raise UsageError(f"dies is {self.dies!r}, must have a time in ns for each rank that dies")
         configuration(0, [address(rank) for rank in range(self.size)])
         if self.clients < 1:
             raise UsageError(f"clients is {self.clients}, must be 1 or more")

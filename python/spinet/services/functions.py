@@ -186,6 +186,13 @@ class Functions:
         access_key: int = 0,
     ) -> None:
         wire.check_access_key(access_key)
+        for what, value in (
+            ("slots", slots),
+            ("kept", kept),
+            ("data_bytes", data_bytes),
+            ("memory_bytes", memory_bytes),
+        ):
+            _core.whole(what, value)
         if slots < 1:
             raise UsageError(f"slots is {slots}, must be 1 or more")
         if kept < 1 or kept & (kept - 1):
@@ -262,6 +269,8 @@ class Functions:
         UsageError
             If the name or the port is taken, or the port is not one of functions.
         """
+        if not isinstance(name, str):
+            raise UsageError(f"name is {name!r}, must be a text")
         if name in self._names.by_name:
             raise UsageError(f"function `{name}` is deployed already", hint="withdraw it first")
         port = self._free_port() if port is None else port

@@ -7,6 +7,7 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
+from spinet import _core
 from spinet._core import UsageError
 from spinet.host_program import RunningHost
 from spinet.services import client, wire
@@ -56,6 +57,10 @@ class KeyValue:
     def __post_init__(self) -> None:
         """Refuse stores that no card can have."""
         wire.check_access_key(self.access_key)
+        for name in ("capacity", "clients"):
+            _core.whole(name, getattr(self, name))
+        if self.buckets is not None:
+            _core.whole("buckets", self.buckets)
         if self.values not in ("host", "card"):
             raise UsageError(f"values is {self.values!r}, must be one of host, card")
         if not 1 <= self.clients <= 0x10000:
@@ -157,6 +162,7 @@ class KeyValueClient(client.Client):
 
 
 def _key(key: bytes) -> bytes:
+    key = _core.buffer("key", key)
     if not 1 <= len(key) <= KEY_BYTES or key.endswith(b"\0"):
         raise UsageError(f"key {key!r} has {len(key)} bytes, must have 1 to {KEY_BYTES}, and no zero byte at its end")
     return key.ljust(KEY_BYTES, b"\0")
@@ -164,6 +170,7 @@ def _key(key: bytes) -> bytes:
 
 def put(key: bytes, value: bytes) -> tuple[int, bytes]:
     """Kind and data of a put, for `Client.perform`."""
+    value = _core.buffer("value", value)
     if len(value) > VALUE_BYTES:
         raise UsageError(f"a value has {len(value)} bytes, must have at most {VALUE_BYTES}")
     return PUT, _key(key) + value

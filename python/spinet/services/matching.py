@@ -9,7 +9,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Any
 
-from spinet import _c_numbers, _frames
+from spinet import _c_numbers, _core, _frames
 from spinet._core import UsageError
 from spinet.host_program import RunningHost
 from spinet.services import wire
@@ -209,7 +209,7 @@ class Matching:
             ("unexpected", PEERS + 1, 900),
             ("area_bytes", 64, 1 << 30),
         ):
-            value = getattr(self, name)
+            value = _core.whole(name, getattr(self, name))
             if not least <= value <= most:
                 raise UsageError(f"{name} is {value}, must be {least} to {most}")
 
@@ -254,8 +254,8 @@ class Matching:
 
     def network(self, ranks: int, *, faults: str = "") -> dict[str, Any]:
         """Keys of a star of `ranks` nodes. `faults` are those of all links, such as ``loss=0.01,duplicate=0.05``."""
-        if not 1 <= ranks <= PEERS:
-            raise UsageError(f"ranks is {ranks}, must be 1 to {PEERS}")
+        if not 2 <= _core.whole("ranks", ranks) <= PEERS:
+            raise UsageError(f"ranks is {ranks}, must be 2 to {PEERS}")
         lossy = {"faults": faults, "faults_back": faults} if faults else {}
         return {
             "topology": {"name": "star", "nodes": ranks},

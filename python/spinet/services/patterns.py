@@ -6,12 +6,12 @@ from __future__ import annotations
 import re
 import struct
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from spinet import _c_numbers
+from spinet import _c_numbers, _core
 from spinet._core import UsageError
 
 PROGRAM = Path(__file__).resolve().parents[1] / "sdk" / "services" / "patterns.c"
@@ -37,7 +37,10 @@ class Patterns:
     """
 
     def __init__(self, patterns: Sequence[bytes]) -> None:
-        self.patterns = list(patterns)
+        given: object = patterns
+        if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+            raise UsageError(f"patterns is {given!r}, must be a list of byte strings")
+        self.patterns = [_core.buffer("a pattern", pattern) for pattern in patterns]
         if not 1 <= len(self.patterns) <= MAX_PATTERNS:
             raise UsageError(f"{len(self.patterns)} patterns, must be 1 to {MAX_PATTERNS}")
         if not all(self.patterns):

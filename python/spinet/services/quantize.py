@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spinet import _core
 from spinet._core import UsageError
 from spinet.host_program import RunningHost
 from spinet.services import client, wire
@@ -54,6 +55,8 @@ class Quantizer:
     def __post_init__(self) -> None:
         """Refuse vectors that the handler does not support."""
         wire.check_access_key(self.access_key)
+        for name in ("elements", "block"):
+            _core.whole(name, getattr(self, name))
         if self.block % 4 or not 4 <= self.block <= MAX_ELEMENTS:
             raise UsageError(f"block is {self.block}, must be a multiple of 4 from 4 to {MAX_ELEMENTS}")
         if self.elements < 1 or self.elements % self.block:
@@ -129,6 +132,7 @@ class Quantizer:
         return QuantizerClient(host, number=number, server=server, port=PORT, quantizer=self, **settings)
 
     def _checked(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        vector = np.asarray(vector)
         if vector.dtype != np.dtype("<f4") or vector.shape != (self.elements,):
             raise UsageError(
                 f"the vector has {vector.shape} of {vector.dtype}, must have ({self.elements},) of float32"

@@ -78,6 +78,8 @@ def terms(text: str) -> tuple[Term, ...]:
     UsageError
         If the text cannot be parsed.
     """
+    if not isinstance(text, str):
+        raise UsageError(f"predicate is {text!r}, must be a text such as 'column[0] < 5'")
     found = []
     for part in text.split(" and ") if text.strip() else []:
         matched = _TERM_TEXT.fullmatch(part)
@@ -121,6 +123,8 @@ class Table:
     def __post_init__(self) -> None:
         """Refuse tables that the handler does not support."""
         wire.check_access_key(self.access_key)
+        if not isinstance(self.rows, np.ndarray):
+            raise UsageError(f"rows is {type(self.rows).__name__}, must be an array of two dimensions of int32")
         if self.rows.ndim != 2 or self.rows.dtype != np.dtype("<i4"):
             raise UsageError(f"rows have {self.rows.ndim} dimensions of {self.rows.dtype}, must have 2 of int32")
         most = _NUMBERS["SELECT_ROWS_BYTES"] // 4

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from spinet import _core
 from spinet._core import UsageError
 from spinet.host_program import RunningHost
 from spinet.services import client, wire
@@ -61,7 +62,7 @@ class Participant:
         """Refuse participants that the handler does not support."""
         wire.check_access_key(self.access_key)
         for name, most in (("records", 65536), ("log_entries", 1 << 24), ("clients", 1024)):
-            value = getattr(self, name)
+            value = _core.whole(name, getattr(self, name))
             if not 1 <= value <= most:
                 raise UsageError(f"{name} is {value}, must be 1 to {most}")
 

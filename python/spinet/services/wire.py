@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from spinet import _c_numbers, _frames, toolchain
+from spinet import _c_numbers, _core, _frames, toolchain
 from spinet._core import UsageError
 
 SOURCES = Path(__file__).resolve().parents[1] / "sdk" / "services"
@@ -55,8 +55,7 @@ def has_access_key(access_key: int) -> str:
 
 def check_access_key(access_key: int) -> None:
     """Refuse numbers that a header cannot hold."""
-    if not 0 <= access_key < 1 << 32:
-        raise UsageError(f"access_key is {access_key}, must be 0 (none) to {(1 << 32) - 1}")
+    _core.whole("access_key", access_key)
 
 
 def key_of_client(given: int | None, service: int) -> int:
@@ -105,12 +104,15 @@ class Packet:
 
     def pack(self) -> bytes:
         """The header and the data."""
-        if len(self.data) > MAX_DATA:
-            raise UsageError(f"a packet has {len(self.data)} bytes of data, must have at most {MAX_DATA}")
+        for name, bits in (("request", 32), ("client", 16), ("kind", 8), ("status", 8)):
+            _core.whole(name, getattr(self, name), bits=bits)
+        data = _core.buffer("data", self.data)
+        if len(data) > MAX_DATA:
+            raise UsageError(f"a packet has {len(data)} bytes of data, must have at most {MAX_DATA}")
         *_, low, high = self.access_key.to_bytes(4, "little")
         last = (low, high) if self.access_key else (self.part, self.more)
-        head = _HEAD.pack(self.request, self.client, self.kind, self.status, len(self.data), *last)
-        return head + self.data
+        head = _HEAD.pack(self.request, self.client, self.kind, self.status, len(data), *last)
+        return head + data
 
     @staticmethod
     def unpack(content: bytes) -> Packet:
