@@ -385,14 +385,26 @@ def test_the_guide_runs() -> None:
         exec(code, names)
 
 
+def test_arrays_are_data(cluster: Cluster) -> None:
+    numbers = np.arange(1000, dtype="<u4")
+    requests = [
+        cluster.client.write(cluster.ips[0], AT, numbers),  # type: ignore[arg-type]
+        cluster.client.encode(cluster.ips[1:3], cluster.ips[3:4], AT, numbers),  # type: ignore[arg-type]
+    ]
+    cluster.run(*requests)
+    assert all(request.is_done for request in requests)
+    assert holds(cluster, cluster.ips[0], AT, numbers.tobytes())
+    assert holds(cluster, cluster.ips[2], AT, numbers.tobytes()[2000:])
+
+
 def test_clients_refuse_what_no_request_can_say() -> None:
     some = storage.Client("10.0.0.1")
     with pytest.raises(UsageError, match="strategy is `ring`"):
         some.replicate(["10.0.0.2"], 0, b"x", strategy="ring")
     with pytest.raises(UsageError, match="9 replicas"):
-        some.replicate(["10.0.0.2"] * 9, 0, b"x")
+        some.replicate([f"10.0.0.{n}" for n in range(2, 11)], 0, b"x")
     with pytest.raises(UsageError, match="5 parity nodes"):
-        some.encode(["10.0.0.2"], ["10.0.0.3"] * 5, 0, b"x")
+        some.encode(["10.0.0.2"], [f"10.0.0.{n}" for n in range(3, 8)], 0, b"x")
     with pytest.raises(UsageError, match="0 bytes"):
         some.frames(some.write("10.0.0.2", 0, b""))
     with pytest.raises(UsageError, match="has no data"):
@@ -417,6 +429,11 @@ def test_clients_name_arguments_that_cannot_be_right() -> None:
         "packet is None, must be bytes": lambda: some.receive(None),  # type: ignore[arg-type]
         "begin is -1, must be 0 to": lambda: storage.Metadata().grant(node, begin=-1),
         "rights has 'all', must be some of read, write": lambda: storage.Metadata().grant(node, rights=("all",)),
+        "node 10.0.0.2 comes twice in nodes": lambda: some.replicate([node, node], 0, data),
+        "node 10.0.0.3 comes twice in nodes": lambda: some.encode([node, "10.0.0.3"], ["10.0.0.3"], 0, data),
+        "node 10.0.0.2 comes twice in nodes; ": lambda: some.update(node, node, 0, data, block=0),
+        "block 0 has 2 bytes, must have 1 of 2 in 2": lambda: storage.recover({0: b"ab", 1: b"a"}, 2, 1, 2),
+        "block 7 is not in RS(2,1), must be below 3": lambda: storage.recover({0: b"a", 7: b"a"}, 2, 1, 2),
         "card_bytes is 'x', must be": lambda: storage.node(card_bytes="x"),  # type: ignore[arg-type]
     }
     for text, call in refused.items():

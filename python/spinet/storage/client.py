@@ -101,7 +101,8 @@ class Client:
 
     def write(self, node: str, address: int, data: bytes) -> Request:
         """Write to one node."""
-        wire.check_data(data)
+        _nodes("node", [node])
+        data = wire.checked(data)
         ask = wire.Ask(address=address, n_bytes=len(data), capability=self.capability)
         return self._request([node], [(node, ask, data, 0)])
 
@@ -114,7 +115,7 @@ class Client:
             ``chain``, or ``tree``, in which each node forwards to two others.
         """
         nodes = _nodes("nodes", nodes)
-        wire.check_data(data)
+        data = wire.checked(data)
         if not 1 <= len(nodes) <= wire.MAX_NODES:
             raise UsageError(f"{len(nodes)} replicas, must be 1 to {wire.MAX_NODES}")
         if strategy not in ("chain", "tree"):
@@ -135,7 +136,9 @@ class Client:
         The last block is padded with zeros.
         """
         data_nodes, parity_nodes = _nodes("data_nodes", data_nodes), _nodes("parity_nodes", parity_nodes)
-        if not _core.buffer("data", data):
+        _nodes("nodes", [*data_nodes, *parity_nodes])
+        data = _core.buffer("data", data)
+        if not data:
             raise UsageError("a write has 0 bytes, must have some")
         k, m = len(data_nodes), len(parity_nodes)
         if not 1 <= m <= wire.MAX_PARITY:
@@ -159,7 +162,8 @@ class Client:
 
     def update(self, node: str, parity_node: str, address: int, data: bytes, *, block: int) -> Request:
         """Write a block of a RAID-5 stripe; its node sends the difference to the parity node."""
-        wire.check_data(data)
+        _nodes("nodes", [node, parity_node])
+        data = wire.checked(data)
         ask = wire.Ask(
             address=address,
             n_bytes=len(data),
@@ -172,6 +176,7 @@ class Client:
 
     def read(self, node: str, address: int, n_bytes: int) -> Request:
         """Read from one node."""
+        _nodes("node", [node])
         if not 0 < _core.whole("n_bytes", n_bytes) <= wire.MAX_BYTES:
             raise UsageError(f"a read of {n_bytes} bytes, must be 1 to {wire.MAX_BYTES}")
         ask = wire.Ask(address=address, n_bytes=n_bytes, capability=self.capability)
@@ -240,12 +245,16 @@ def _nodes(what: str, given: Sequence[str]) -> Sequence[str]:
         raise UsageError(f"{what} is {given!r}, must be a list of addresses")
     for node in given:
         wire.address(node)
+        if list(given).count(node) > 1:
+            raise UsageError(f"node {node} comes twice in {what}; each part of an object needs its own node")
     return given
 
 
 def blocks(data: bytes, k: int) -> list[bytes]:
     """The data in `k` equal parts, padded with zeros at the end."""
-    size = -(-len(data) // k)
+    data, size = _core.buffer("data", data), -(-len(data) // _core.whole("k", k, least=1))
+    if size == 0:
+        return [b""] * k
     return [data[at : at + size].ljust(size, b"\0") for at in range(0, k * size, size)]
 
 
@@ -257,8 +266,23 @@ def _turns(streams: Sequence[Sequence[bytes]]) -> Iterator[bytes]:
 
 
 def recover(known: Mapping[int, bytes], k: int, m: int, n_bytes: int) -> bytes:
-    """The data of a stripe from any k of its blocks, by number: data blocks from 0, parity blocks from k."""
-    arrays = {number: np.frombuffer(block, dtype=np.uint8) for number, block in known.items()}
+    """The data of a stripe from any k of its blocks, by number: data blocks from 0, parity blocks from k.
+
+    Raises
+    ------
+    UsageError
+        If there are fewer than k blocks, or they cannot be those of a stripe of `n_bytes` bytes.
+    """
+    size = -(-_core.whole("n_bytes", n_bytes) // _core.whole("k", k, least=1))
+    arrays = {}
+    for number, block in known.items():
+        if not 0 <= _core.whole("the number of a block", number) < k + m:
+            raise UsageError(f"block {number} is not in RS({k},{m}), must be below {k + m}")
+        arrays[number] = np.frombuffer(_core.buffer(f"block {number}", block), dtype=np.uint8)
+        if len(arrays[number]) != size:
+            raise UsageError(
+                f"block {number} has {len(arrays[number])} bytes, must have {size} of {n_bytes} in {k} blocks"
+            )
     return gf256.decode(arrays, k, m).tobytes()[:n_bytes]
 
 

@@ -166,17 +166,18 @@ def frame(*, source: str, target: str, header: Header, rest: bytes, port: int = 
     return _frames.udp(payload, source=address(source), target=address(target), ports=(CLIENT_PORT, port))
 
 
-def check_data(data: bytes) -> None:
-    """Refuse data that no message can have.
+def checked(data: bytes) -> bytes:
+    """The bytes of data, which a message must be able to hold.
 
     Raises
     ------
     UsageError
         If they are not bytes, are empty, or are more than a message holds.
     """
-    n = len(_core.buffer("data", data))
-    if not 0 < n <= MAX_BYTES:
-        raise UsageError(f"a write has {n} bytes, must be 1 to {MAX_BYTES}")
+    content = _core.buffer("data", data)
+    if not 0 < len(content) <= MAX_BYTES:
+        raise UsageError(f"a write has {len(content)} bytes, must be 1 to {MAX_BYTES}")
+    return content
 
 
 def message(*, source: str, target: str, header: Header, ask: Ask, data: bytes) -> list[bytes]:
@@ -187,7 +188,7 @@ def message(*, source: str, target: str, header: Header, ask: Ask, data: bytes) 
     UsageError
         If the data are empty or more than a message holds.
     """
-    check_data(data)
+    data = checked(data)
     frames = []
     if len(data) > UNIT:
         frames.append(frame(source=source, target=target, header=replace(header, place=FIRST), rest=ask.pack()))
