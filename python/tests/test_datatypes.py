@@ -330,6 +330,14 @@ def test_blocks_of_one_size_that_touch_become_pieces_of_several_sizes() -> None:
         assert got.is_exact and got.compiled.strategy == "indexed", one
 
 
+def test_types_nest_to_any_depth() -> None:
+    nested = dt.INT
+    for turn in range(2000):
+        nested = dt.resized(nested, 0, nested.extent + 1) if turn % 100 == 0 else dt.contiguous(1, nested)
+    assert [part.tolist() for part in nested.pieces(2)] == [[0, nested.extent], [4, 4]]
+    assert dt.receive(nested, 3).is_exact
+
+
 def test_small_pieces_are_read_together_and_distant_ones_alone() -> None:
     near = dt.send(dt.vector(512, 2, 4, dt.DOUBLE), payload=1024)  # pieces of 16 B, 32 B apart
     far = dt.send(dt.vector(512, 2, 1024, dt.DOUBLE), payload=1024)
@@ -457,6 +465,18 @@ def test_what_is_no_type_or_buffer_is_refused() -> None:
         dt.unpack(dt.INT, b"abcd", b"....")
     with pytest.raises(InputError, match=r"^seed is -1, must be"):
         dt.receive(dt.INT, seed=-1)
+    for messages in (1.5, "abcd", b"abcd"):
+        with pytest.raises(InputError, match=r"^messages is .*, must be an integer from 1 to 256"):
+            dt.receive(dt.INT, messages=messages)  # type: ignore[arg-type]
+    many = dt.vector(4096, 1, 2, dt.INT)
+    with pytest.raises(InputError, match=r"^interval is 'x', must be an integer"):
+        dt.compile(many, strategy="ro_cp", interval="x")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"^checkpoint_memory is 'x', must be an integer"):
+        dt.compile(many, strategy="ro_cp", checkpoint_memory="x")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"^rate is 0, must be a number of bit/s above 0"):
+        dt.choose_interval(many, rate=0)
+    with pytest.raises(InputError, match=r"^payload is 0, must be an integer from 1 to 8192"):
+        dt.choose_interval(many, payload=0)
 
 
 def test_types_that_cannot_be_received_are_refused() -> None:

@@ -166,6 +166,7 @@ def compile(
         payload = 1024 if send else 2048
     whole("payload", payload, least=1, most=_SENT_BYTES - HEADERS if send else 8192)
     whole("slots", slots, least=1, most=256)
+    whole("checkpoint_memory", checkpoint_memory, least=0)
     root = loops.of(datatype, count)
     if root is None:
         raise UsageError(f"{count} of {datatype.name} have no data, so there is nothing to receive")
@@ -223,6 +224,10 @@ def choose_interval(
     root = loops.of(datatype, count)
     if root is None:
         raise UsageError(f"{count} of {datatype.name} have no data")
+    whole("payload", payload, least=1, most=8192)
+    whole("checkpoint_memory", checkpoint_memory, least=0)
+    if not (isinstance(rate, (int, float)) and rate > 0):
+        raise UsageError(f"rate is {rate!r}, must be a number of bit/s above 0")
     return intervals.choose(_setting(root, datatype, count, payload, rate, checkpoint_memory, handler_ns))
 
 
@@ -256,7 +261,7 @@ def _interval(
             raise UsageError(f"interval is {given}, but hpu_local has no checkpoints")
         return 0
     if given is not None:
-        if given < payload or given % payload:
+        if whole("interval", given) < payload or given % payload:
             raise UsageError(f"interval is {given}, must be a multiple of the payload of {payload} bytes")
         return int(given)
     setting = _setting(root, datatype, count, payload, rate, memory)

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from spinet.datatypes.types import Array, Datatype
+from spinet.datatypes.types import Array, Datatype, in_order
 
 CONTIG, VECTOR, BLOCKINDEXED, INDEXED, STRUCT = range(5)
 KINDS = ("contig", "vector", "blockindexed", "indexed", "struct")
@@ -106,17 +106,21 @@ def of(datatype: Datatype, count: int) -> Loop | None:
 
 
 def _of(datatype: Datatype) -> Loop | Bytes | None:
+    known: dict[int, Loop | Bytes | None] = {}
+    for one in in_order(datatype):
+        known[id(one)] = _own(one, known)
+    return known[id(datatype)]
+
+
+def _own(datatype: Datatype, known: dict[int, Loop | Bytes | None]) -> Loop | Bytes | None:
     if datatype.size == 0:
         return None
     blocks = datatype.blocks
     if blocks is None:
         return Bytes(0, datatype.size)
     if len(blocks.children) == 1:
-        return _row(blocks.displacements, blocks.lengths, _of(blocks.children[0]), blocks.children[0])
-    known: dict[int, Loop | Bytes | None] = {}
-    for child in blocks.children:
-        if id(child) not in known:
-            known[id(child)] = _of(child)
+        child = blocks.children[0]
+        return _row(blocks.displacements, blocks.lengths, known[id(child)], child)
     members = [
         _row(np.array([place]), np.array([length]), known[id(child)], child)
         for place, length, child in zip(blocks.displacements, blocks.lengths, blocks.children, strict=True)

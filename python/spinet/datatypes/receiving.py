@@ -243,6 +243,9 @@ def receive(
     (True, True)
     """
     check_receive(datatype, count)
+    given: object = messages
+    if not isinstance(given, Sequence) or isinstance(given, (str, bytes)):
+        messages = whole("messages", given, least=1, most=256)
     n = messages if isinstance(messages, int) else len(messages)
     whole("messages", n, least=1, most=256)
     if compiled is None:
@@ -254,7 +257,7 @@ def receive(
         rng = np.random.default_rng(whole("seed", seed, least=0, most=(1 << 64) - 1))
         content = tuple(rng.integers(1, 256, compiled.size, np.uint8).tobytes() for _ in range(n))
     else:
-        content = tuple(bytes(message) for message in messages)
+        content = tuple(_core.buffer(f"messages[{at}]", message) for at, message in enumerate(messages))
     frames = packets(compiled, content, under_way=under_way, window=window, seed=seed)
     result = api.run(experiment_of(compiled), nic=nic, traffic=frames, pacing=f"line:{rate}", seed=seed, **options)
     host = result.summary["contexts"][0]["host_memory"]["addr"]

@@ -398,8 +398,34 @@ def _made(
     )
 
 
+def in_order(datatype: Datatype) -> list[Datatype]:
+    """All types in this type, each once, children first. Without recursion, because types nest to any depth."""
+    order: list[Datatype] = []
+    placed: set[int] = set()
+    left = [datatype]
+    while left:
+        one = left[-1]
+        children = one.blocks.children if one.blocks is not None else ()
+        missing = [child for child in children if id(child) not in placed]
+        if missing:
+            left += missing
+            continue
+        left.pop()
+        if id(one) not in placed:
+            placed.add(id(one))
+            order.append(one)
+    return order
+
+
 def _pieces(datatype: Datatype) -> tuple[Array, Array]:
     """Offsets and lengths of one element, merged."""
+    known: dict[int, tuple[Array, Array]] = {}
+    for one in in_order(datatype):
+        known[id(one)] = _own_pieces(one, known)
+    return known[id(datatype)]
+
+
+def _own_pieces(datatype: Datatype, known: dict[int, tuple[Array, Array]]) -> tuple[Array, Array]:
     if datatype.blocks is None:
         return np.array([0], np.int64), np.array([datatype.size], np.int64)
     blocks = datatype.blocks
@@ -407,9 +433,9 @@ def _pieces(datatype: Datatype) -> tuple[Array, Array]:
         child = blocks.children[0]
         if child.size == 0 or len(blocks.lengths) == 0:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        return _repeated(*_pieces(child), _elements(blocks.displacements, blocks.lengths, child.extent))
+        return _repeated(*known[id(child)], _elements(blocks.displacements, blocks.lengths, child.extent))
     parts = [
-        _repeated(*_pieces(child), place + np.arange(length, dtype=np.int64) * child.extent)
+        _repeated(*known[id(child)], place + np.arange(length, dtype=np.int64) * child.extent)
         for place, length, child in zip(blocks.displacements, blocks.lengths, blocks.children, strict=True)
         if child.size > 0
     ]
