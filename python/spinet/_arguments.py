@@ -96,6 +96,7 @@ _FORMS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(
         ("pacing", "limit", "keep_time", "match", "message", "handler", "cc", "opt", "model", "pattern"), _TEXT
     ),
+    "until": ("a text such as '20 us'", _is_text),
     **dict.fromkeys(("count", "seed", "threads"), _WHOLE),
     **dict.fromkeys(("profile", "paths", "capture_drops", "check", "keep_packets", "debug"), _TRUTH),
     **dict.fromkeys(("timeline", "waves", "folder", "base_dir", "path", "cache", "out", "script"), _PATH),
@@ -112,7 +113,7 @@ _FORMS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     ),
     **dict.fromkeys(("load", "entry"), ("an address", lambda value: _is_whole(value) or _is_text(value))),
     "defines": ("a mapping from names of macros to texts or numbers", _is_macros),
-    **dict.fromkeys(("values", "link"), ("a mapping", _is_mapping)),
+    **dict.fromkeys(("values", "link", "messages"), ("a mapping", _is_mapping)),
     "policies": ("a mapping with names", lambda value: _is_mapping(value) and all(map(_is_text, value))),
 }
 _NEVER_NONE = ("sources", "path", "opt", "flags", "debug", "keep_packets")

@@ -4,17 +4,19 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from spinet import _arguments, _core, _files, _nics, _packets, toolchain
+from spinet import _arguments, _core, _files, _nics, _packets, _toml, toolchain
 from spinet._core import InputError, UsageError
 
 NO_FILE = "keywords"  # in place of a path, for an experiment given as keyword arguments
+_LINE = re.compile(r"^line [0-9]+: ")
 _PUBLISHED_SHAPE = {"NB_CLUSTERS": 4, "NB_CORES": 8}  # sdk/include/spin_conf.h
 
 # Keywords of `spinet.run` that are keys of a context in an experiment file.
@@ -157,10 +159,26 @@ def from_mapping(stated: Mapping[str, Any], *, overrides: Mapping[str, Any]) -> 
     """
     values = plain(stated)
     _override(values, overrides)
+    base_dir = base_dir_of(stated)
     try:
-        return _checked(json.dumps(values), file=NO_FILE, base_dir=base_dir_of(stated), format="json")
+        return _checked(json.dumps(values), file=NO_FILE, base_dir=base_dir, format="json")
     except InputError as error:
-        raise InputError(str(error).removeprefix(f"{NO_FILE}: ")) from None
+        raise refusal(error, values, partial(_checked, file=NO_FILE, base_dir=base_dir)) from None
+
+
+def refusal(error: InputError, values: Mapping[str, Any], check: Callable[..., object]) -> InputError:
+    """The error of an experiment that is written in Python.
+
+    JSON errors for values of a wrong type do not name the key. `check`, which gets a text and its `format`, then checks
+    the same values as TOML, for which the error shows the line.
+    """
+    text = str(error).removeprefix(f"{NO_FILE}: ")
+    if text.startswith("found "):
+        try:
+            check(_toml.dumps(json.loads(json.dumps(values, default=str))), format="toml")
+        except InputError as same:
+            text = _LINE.sub("", str(same).removeprefix(f"{NO_FILE}: "))
+    return InputError(text)
 
 
 def _plain_value(value: object) -> object:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import tomllib
 from collections.abc import Mapping
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from spinet import _core, _files, _nics, toolchain
 from spinet._core import InputError, UsageError
-from spinet._experiments import NO_FILE, Prepared, base_dir_of, plain
+from spinet._experiments import NO_FILE, Prepared, base_dir_of, plain, refusal
 
 if TYPE_CHECKING:
     from spinet._kinds import Kind
@@ -59,8 +58,16 @@ def prepare(experiment: str | Path | Mapping[str, Any] | None, over: Mapping[str
             values[key] = value
     if "chain" in over and not values.get("chain") and "rmt" not in values:
         raise UsageError("there is no chain", hint="name one, such as 'all: aes', or an experiment file that has some")
-    with _named_by_key(file):
-        checked = _core.check_experiment(json.dumps(values, default=str), file, base_dir, "json", kind.name)
+
+    def check(text: str, *, format: str) -> str:
+        return _core.check_experiment(text, file, base_dir, format, kind.name)
+
+    try:
+        checked = check(json.dumps(values, default=str), format="json")
+    except InputError as error:
+        if file != NO_FILE:
+            raise
+        raise refusal(error, values, check) from None
     return Prepared(values=json.loads(checked), file=file, base_dir=base_dir, kind=kind.name)
 
 
@@ -74,17 +81,6 @@ def _read(path: Path, base_dir: str, kind: str) -> dict[str, Any]:
     # Leave out defaults: some of them, such as the seed of a generator, depend on values that the caller replaces.
     values: dict[str, Any] = json.loads(text) if format == "json" else tomllib.loads(text)
     return values
-
-
-@contextlib.contextmanager
-def _named_by_key(file: str) -> Any:
-    """If there is no file, errors name only the key."""
-    try:
-        yield
-    except InputError as error:
-        if file != NO_FILE:
-            raise
-        raise InputError(str(error).removeprefix(f"{NO_FILE}: ")) from None
 
 
 def compiled(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -56,7 +57,11 @@ class Experiment(Mapping[str, Any]):
         if base_dir is None:
             base_dir = values.base_dir if isinstance(values, Experiment) else Path.cwd()
         self._base_dir = Path(base_dir).absolute()
-        self._complete: dict[str, Any] = self._check(json.dumps(self._values), _experiments.NO_FILE, "json")
+        check = partial(self._check, file=_experiments.NO_FILE)
+        try:
+            self._complete: dict[str, Any] = check(json.dumps(self._values), format="json")
+        except InputError as error:
+            raise _experiments.refusal(error, self._values, check) from None
 
     def _check(self, text: str, file: str, format: str) -> dict[str, Any]:
         try:

@@ -96,10 +96,11 @@ class RunningHost:
     def put(self, to: str | int, data: bytes | int, *, tag: int = 0) -> Wait:
         """Send a message: bytes, or a number of zero bytes. Yield the result to wait until the message has left.
 
-        Messages to one peer arrive in the order of the calls.
+        With a transport other than ``lossless``, the result is done when all packets are acknowledged. Messages to one
+        peer arrive in the order of the calls.
         """
         peer = self._peer(to)
-        content = _core.whole("data", data) if isinstance(data, int) else bytes(data)
+        content = _content(data)
         key, wait = self._wait("sent", f"the departure of a message to {self.nodes[peer]}")
         self._actions.append(("put", key, peer, _tag(tag), content))
         return wait
@@ -127,20 +128,23 @@ class RunningHost:
         return wait
 
     def expose(self, addr: int, size: int, *, tag: int = 0) -> None:
-        """Let peers read this memory with `get` and write it with `put`: messages with this tag are written there."""
+        """Let peers read this memory with `get` and write it with `put`: messages with this tag are written there.
+
+        Bytes of a message beyond the end of this memory are discarded. Reads beyond the end return 0.
+        """
         region = _region(addr, _core.whole("size", size, bits=64))
         self._actions.append(("append", next(self._count), None, _tag(tag), 0, True, region))
 
     def compute(self, time: str, *, cpu: int = 0) -> Wait:
         """Compute on a processor as soon as it is free. Yield the result to wait for the end."""
-        span = _core.span_ps(time)
+        span = _span(time)
         key, wait = self._wait("timer", f"the end of a computation of {time}")
         self._actions.append(("compute", key, span, _core.whole("cpu", cpu, bits=8)))
         return wait
 
     def sleep(self, time: str) -> Wait:
         """Wait for some time without a processor. Yield the result to wait for the end."""
-        span = _core.span_ps(time)
+        span = _span(time)
         key, wait = self._wait("timer", f"{time} to pass")
         self._actions.append(("wait", key, span))
         return wait
@@ -169,12 +173,33 @@ class RunningHost:
             if node not in self._numbers:
                 raise UsageError(f"there is no node {node!r}; there are {len(self.nodes)}, such as {self.nodes[0]}")
             return self._numbers[node]
-        return range(len(self.nodes))[node]
+        try:
+            return range(len(self.nodes))[node]
+        except (IndexError, TypeError):
+            most = len(self.nodes) - 1
+            raise UsageError(f"there is no node {node!r}; nodes have names, and numbers from 0 to {most}") from None
 
     def _wait(self, kind: str, what: str) -> tuple[int, Wait]:
         key, wait = next(self._count), Wait(what)
         self._waits[kind, key] = wait
         return key, wait
+
+
+def _span(time: str) -> int:
+    """A span of time in ps."""
+    if not isinstance(time, str):
+        raise UsageError(f"time is {time!r}, must be a text such as '2 us'")
+    return _core.span_ps(time)
+
+
+def _content(data: bytes | int) -> bytes | int:
+    """The content of a message: bytes, or a number of zero bytes."""
+    if hasattr(data, "__index__") and not hasattr(data, "__len__"):
+        return _core.whole("data", data)
+    try:
+        return bytes(data)
+    except (TypeError, ValueError):
+        raise UsageError(f"data is {data!r:.100}, must be bytes or a number of zero bytes") from None
 
 
 def _region(addr: int, size: int) -> tuple[int, int]:
@@ -215,7 +240,7 @@ class Driver:
                 if wait is not None:
                     wait.is_done, wait.value = True, self._value(kind, content)
                 self._continue()
-        except Exception as error:
+        except (Exception, SystemExit, GeneratorExit) as error:
             raise self._failed(error) from error
         actions, host._actions = host._actions, []
         return actions, self._pending is not None
@@ -258,7 +283,7 @@ class Driver:
         waits = self._pending if isinstance(self._pending, tuple) else (self._pending,)
         return ", ".join(wait.what for wait in waits if not wait.is_done)
 
-    def _failed(self, error: Exception) -> HostProgramError:
+    def _failed(self, error: BaseException) -> HostProgramError:
         frames = traceback.extract_tb(error.__traceback__)
         own = [frame for frame in frames if frame.filename != __file__]
         lines = "".join(traceback.format_list(own)) + "".join(traceback.format_exception_only(error))

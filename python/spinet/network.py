@@ -48,6 +48,10 @@ class Network:
         Properties of all links and of all switches.
     nic
         The card of nodes that name none.
+    messages
+        How messages of hosts cross the network.
+    schedule, loggops, model
+        A GOAL schedule that the hosts run, and its costs on the hosts.
     seed, limit, stall_limit, may_deadlock
         As in a file.
     base_dir
@@ -86,6 +90,10 @@ class Network:
         link: Mapping[str, Any] | None = None,
         switch: str | Mapping[str, Any] | None = None,
         nic: Any = None,
+        messages: Mapping[str, Any] | None = None,
+        schedule: str | Path | None = None,
+        loggops: str | None = None,
+        model: str | None = None,
         seed: int | None = None,
         limit: str | None = None,
         stall_limit: str | None = None,
@@ -95,10 +103,12 @@ class Network:
     ) -> None:
         _arguments.check(
             {"values": values, "topology": topology, "link": link, "switch": switch, "nic": nic, "base_dir": base_dir}
+            | {"messages": messages, "model": model}
         )
         found = {
             "nic": nic, "seed": seed, "limit": limit, "stall_limit": stall_limit, "may_deadlock": may_deadlock,
-            "link": link, "switch": switch, "links": links, "switches": switches,
+            "link": link, "switch": switch, "links": links, "switches": switches, "messages": messages,
+            "schedule": schedule, "loggops": loggops, "model": model,
         }  # fmt: skip
         stated = {**(values or {}), **{key: value for key, value in found.items() if value is not None}}
         for key in shape:
@@ -237,7 +247,10 @@ class Network:
             if which not in names:
                 raise KeyError(f"there is no node {which!r}; there are {len(rows)}, from {names[0]} to {names[-1]}")
             return Node(self, which, names.index(which))
-        number = range(len(rows))[which]
+        try:
+            number = range(len(rows))[which]
+        except IndexError:
+            raise IndexError(f"there is no node {which}; there are {len(rows)}, numbered from 0") from None
         return Node(self, rows[number]["name"], number)
 
     def overview(self) -> Overview:
@@ -258,13 +271,16 @@ class Network:
         text = json.dumps(self._values, default=str)
         if self._known is None or self._known[0] != text:
             try:
-                found = _core.network_overview(text, self._file, str(self._base_dir), "json", is_whole=False)
+                found = self._checked(text, "json")
             except _core.InputError as error:
-                raise _core.InputError(str(error).removeprefix(f"{self._file}: ")) from None
+                raise _experiments.refusal(error, self._values, self._checked) from None
             values: dict[str, Any] = json.loads(found)
             self._known = text, values
             return values
         return self._known[1]
+
+    def _checked(self, text: str, format: str) -> str:
+        return _core.network_overview(text, self._file, str(self._base_dir), format, is_whole=False)
 
     def _prepared(self) -> _experiments.Prepared:
         return api.prepare(self.experiment, {})
@@ -324,10 +340,12 @@ class Network:
         if event not in words:
             raise UsageError(f"event is {event!r}, must be one of {', '.join(words)}")
         values = self._overview()
-        if node is not None and node not in [row["name"] for row in values["nodes"]] + values["switches"]:
-            raise UsageError(f"there is no node or switch {node!r}")
-        if link is not None and link not in [row["name"] for row in values["links"]]:
-            raise UsageError(f"there is no link {link!r}")
+        names = [row["name"] for row in values["nodes"]] + values["switches"]
+        if node is not None and node not in names:
+            raise UsageError(f"there is no node or switch {node!r}; there are {len(names)}, such as {names[0]!r}")
+        links = [row["name"] for row in values["links"]]
+        if link is not None and link not in links:
+            raise UsageError(f"there is no link {link!r}; there are {len(links)}, such as {links[0]!r}")
 
         def add(hook: Hook) -> Hook:
             _arguments.check({"hook": hook})
@@ -376,7 +394,7 @@ class Network:
             On Ctrl-C; another call continues the run.
         """
         _arguments.check(
-            {"limit": until, "profile": profile, "paths": paths, "keep_packets": keep_packets, "cc": cc}
+            {"until": until, "profile": profile, "paths": paths, "keep_packets": keep_packets, "cc": cc}
             | {"defines": defines, "threads": threads, "keep_nodes": keep_nodes, "keep_time": keep_time}
             | {"keep_messages": keep_messages}
         )

@@ -227,9 +227,8 @@ class Result:
     def _check(self, name: str, *kinds: str) -> None:
         if self.kind not in kinds:
             others = " or ".join(_kinds.get(kind).does for kind in kinds)
-            raise AttributeError(
-                f"this card {_kinds.get(self.kind).does}, so its result has no `{name}`; a card that {others} has"
-            )
+            where = f"; a card that {others} has" if others else f"; its tables are {', '.join(self._tables)}"
+            raise AttributeError(f"this card {_kinds.get(self.kind).does}, so its result has no `{name}`{where}")
 
     @property
     def profile(self) -> Profile:

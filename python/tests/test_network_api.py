@@ -9,6 +9,7 @@ import re
 import shutil
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -116,6 +117,55 @@ def test_the_last_write_of_a_slow_handler_reaches_the_host(tmp_path: Path) -> No
     assert result.ended == "complete"
     context = net["n1"].summary["contexts"][0]["host_memory"]
     assert net["n1"].host.memory(context["addr"], 14)[12:] == b"\x08\x00", "the host memory has no IPv4 packet"
+
+
+def test_messages_and_a_schedule_are_keywords() -> None:
+    net = spinet.Network(
+        topology="star",
+        nodes=16,
+        messages={"transport": "credits", "mtu": 1024},
+        schedule="allreduce-16.goal",
+        loggops="o=200,g=0,O=0",
+        model="atlahs",
+        base_dir=NETWORKS,
+    )
+    assert spinet.Network.from_toml(net.to_toml(), base_dir=NETWORKS).values["messages"]["mtu"] == 1024
+    result = net.run(threads=1)
+    assert result.ended == "complete" and result.table("messages").num_rows > 0
+    with pytest.raises(spinet.InputError, match=r"^messages is 3, must be a mapping$"):
+        spinet.Network(topology="pair", messages=3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("keys", "line"),
+    [
+        ({"topology": "pair", "link": {"rate": 3}}, "  rate = 3\n         ^"),
+        ({"topology": "pair", "limit": 10}, "  limit = 10\n          ^^"),
+        ({"topology": "pair", "nodes": [{"name": "n0", "rank": "x"}]}, '"x"'),
+    ],
+)
+def test_a_value_of_a_wrong_type_is_shown_with_its_key(keys: dict[str, Any], line: str) -> None:
+    given = {**keys, "topology": {"name": keys["topology"]}}
+    for make in (lambda: spinet.Network(**keys), lambda: spinet.Experiment(given), lambda: spinet.run(given)):
+        with pytest.raises(spinet.InputError, match=r"^found the ") as refused:
+            make()
+        assert line in str(refused.value)
+
+
+def test_wrong_arguments_are_named() -> None:
+    net = small()
+    for make, text in (
+        (lambda: net.run(until=5), "until is 5, must be a text such as '20 us'"),  # type: ignore[arg-type]
+        (lambda: net.on("crossed", print, link="n0"), "there is no link 'n0'; there are 4, such as 'n0-sw0'"),
+        (lambda: net.on("crossed", print, node="n4"), "there is no node or switch 'n4'; there are 5, such as 'n0'"),
+    ):
+        with pytest.raises(spinet.InputError) as refused:
+            make()
+        assert str(refused.value) == text
+    with pytest.raises(IndexError, match=r"^there is no node 4; there are 4, numbered from 0$"):
+        net[4]
+    with pytest.raises(AttributeError, match=r"has no `frame`; its tables are frames, messages, operations$"):
+        net.run().table("frame")
 
 
 def test_single_nodes_change_without_their_neighbours() -> None:
