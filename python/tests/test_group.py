@@ -274,8 +274,11 @@ def test_networks_lose_nothing_and_threads_do_not_change_them(operation: str, da
         ({"size": 65, "operation": "doubling"}, "size is 65, must be 2 to 64"),
         ({"block_bytes": 2048}, "block_bytes is 2048, must be a multiple of 64, up to 1984"),
         ({"block_bytes": 100}, "block_bytes is 100, must be a multiple of 64, up to 1984"),
-        ({"root": 4}, "root is 4, must be a rank: 0 to 3"),
+        ({"root": 4, "operation": "broadcast"}, "root is 4, must be a rank: 0 to 3"),
         ({"n_bytes": 6}, "n_bytes is 6, must be a multiple of 4, the size of int32"),
+        ({"operation": "barrier"}, "n_bytes is 8, but a barrier has no data"),
+        ({"root": 1}, "root and redundant are for broadcasts; the operation is ring"),
+        ({"redundant": True}, "root and redundant are for broadcasts; the operation is ring"),
         ({"window": "x"}, "window is 'x', must be 0 to"),
         ({"root": 0.5}, r"root is 0\.5, must be 0 to"),
         (

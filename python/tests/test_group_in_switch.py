@@ -128,7 +128,12 @@ def test_in_a_network_only_the_switch_multiplies_packets() -> None:
 
 @pytest.mark.parametrize("operation", ["broadcast", "barrier", "ring"])
 def test_a_network_of_switches_does_it(operation: str) -> None:
-    group = Group(operation=operation, size=8, n_bytes=0 if operation == "barrier" else 4096, root=6)
+    group = Group(
+        operation=operation,
+        size=8,
+        n_bytes=0 if operation == "barrier" else 4096,
+        root=6 if operation == "broadcast" else 0,
+    )
     random = np.random.default_rng(SEED)
     vectors = [random.integers(-(2**31), 2**31, 1024, dtype="<i8").astype("<i4") for _ in range(8)]
     given = None if operation == "barrier" else [vector.tobytes() for vector in vectors]
@@ -237,6 +242,7 @@ def test_a_folder_of_versions_can_be_moved(tmp_path: Path, capsys: pytest.Captur
         (["barrier", "--ranks", "8", "--leaves", "3"], "leaves is 3, must be one of 1, 2, 4: a divisor of the 8 ranks"),
         (["barrier", "--ranks", "1"], "1 is not in the range 2<=x<=1022"),
         (["barrier", "--ranks", "3", "--rate", "fast"], "--rate: `fast` is not a rate above 0"),
+        (["barrier", "--ranks", "4", "--bytes", "8"], "--bytes is 8, but a barrier has no data"),
         (["allreduce", "--ranks", "65", "--bytes", "64"], "a switch must have 2 to 64 children"),
     ],
 )

@@ -96,6 +96,8 @@ def make_command(operation: str, ranks: int, n_bytes: int, leaves: int, rate: st
     is_allreduce = operation == "allreduce"
     if n_bytes == 0 and operation != "barrier":
         raise click.UsageError("--bytes is 0, must be 1 or more")
+    if n_bytes and operation == "barrier":
+        raise click.UsageError(f"--bytes is {n_bytes}, but a barrier has no data")
     if is_allreduce and n_bytes % 4:
         raise click.UsageError(f"--bytes is {n_bytes}, must be a multiple of 4, the size of int32")
     group = Group(

@@ -97,7 +97,10 @@ class Flare:
             raise UsageError(f"leaves is {self.leaves}, must be a divisor of the {self.hosts} hosts")
         most = _WIRE["FLARE_MAX_CHILDREN"]
         if not 2 <= self.hosts // self.leaves <= most or not (self.leaves == 1 or 2 <= self.leaves <= most):
-            raise UsageError(f"{self.hosts} hosts on {self.leaves} switches: a switch must have 2 to {most} children")
+            raise UsageError(
+                f"{self.hosts} hosts on {self.leaves} switches: a switch must have 2 to {most} children",
+                hint="leaves divides the hosts among several switches below a root switch",
+            )
         if self.elements < 1 or not 1 <= self.window <= 256:
             raise UsageError("elements must be 1 or more, and window 1 to 256")
         if self._switch_bytes > _SWITCH_L2:

@@ -46,7 +46,7 @@ class Group:
     size
         Number of ranks, 2 to 1,023 (``doubling``: to 64). Rank *r* is node *r* of the network.
     n_bytes
-        Bytes of the vector. For ``alltoall``: bytes of the part for one rank.
+        Bytes of the vector. For ``alltoall``: bytes of the part for one rank. A ``barrier`` has none.
     dtype, op
         As for `Flare`; used by ``ring``, ``doubling`` and ``accumulate``.
     block_bytes
@@ -92,6 +92,10 @@ class Group:
             raise UsageError(f"root is {self.root}, must be a rank: 0 to {self.size - 1}")
         if _core.whole("n_bytes", self.n_bytes) < 1 and self.operation != "barrier":
             raise UsageError(f"n_bytes is {self.n_bytes}, must be 1 or more")
+        if self.operation == "barrier" and self.n_bytes:
+            raise UsageError(f"n_bytes is {self.n_bytes}, but a barrier has no data")
+        if self.operation != "broadcast" and (self.root or self.redundant):
+            raise UsageError(f"root and redundant are for broadcasts; the operation is {self.operation}")
         if self.operation in _COMBINES and self.n_bytes % (TYPES[self.dtype] if self.custom is None else 1):
             raise UsageError(
                 f"n_bytes is {self.n_bytes}, must be a multiple of {TYPES[self.dtype]}, the size of {self.dtype}"
