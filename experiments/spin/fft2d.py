@@ -70,6 +70,11 @@ class Transform:
     method: str
     seed: int = 1
 
+    def __post_init__(self) -> None:
+        """Refuse rows that cannot be divided among the nodes."""
+        if self.nodes < 2 or self.n % self.nodes:
+            raise spinet.InputError(f"nodes is {self.nodes}, must be 2 or more and a divisor of n, which is {self.n}")
+
     @cached_property
     def matrix(self) -> np.ndarray[Any, np.dtype[np.complex128]]:
         """The input matrix."""

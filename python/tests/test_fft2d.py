@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from experiments.spin.fft2d import METHODS, Transform
+from spinet import InputError
 from spinet import datatypes as dt
 
 
@@ -20,6 +21,11 @@ def check(transform: Transform) -> float:
 @pytest.mark.parametrize(("n", "nodes"), [(24, 2), (30, 5), (48, 6)])
 def test_the_result_is_that_of_numpy(n: int, nodes: int, method: str) -> None:
     check(Transform(n=n, nodes=nodes, method=method, seed=n))
+
+
+def test_rows_that_cannot_be_divided_are_refused() -> None:
+    with pytest.raises(InputError, match="nodes is 3, must be 2 or more and a divisor of n, which is 10"):
+        Transform(n=10, nodes=3, method=METHODS[0])
 
 
 @pytest.mark.parametrize("method", METHODS)
