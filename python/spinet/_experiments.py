@@ -169,11 +169,11 @@ def from_mapping(stated: Mapping[str, Any], *, overrides: Mapping[str, Any]) -> 
 def refusal(error: InputError, values: Mapping[str, Any], check: Callable[..., object]) -> InputError:
     """The error of an experiment that is written in Python.
 
-    JSON errors for values of a wrong type do not name the key. `check`, which gets a text and its `format`, then checks
-    the same values as TOML, for which the error shows the line.
+    JSON errors for missing keys and values of a wrong type do not name the place. `check`, which gets a text and its
+    `format`, then checks the same values as TOML, for which the error shows the line.
     """
     text = str(error).removeprefix(f"{NO_FILE}: ")
-    if text.startswith("found "):
+    if text.startswith(("found ", "missing field ")):
         try:
             check(_toml.dumps(json.loads(json.dumps(values, default=str))), format="toml")
         except InputError as same:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -301,6 +302,9 @@ def run(
         return _on_network(experiment, seed=seed, limit=limit, threads=threads, folder=folder)
 
 
+_COUNTS = ("levels", "radix", "nodes", "nodes_per_switch", "switches_per_group", "global_links", "groups")
+
+
 def _topology(text: str, ranks: int) -> dict[str, Any]:
     """A topology as in a file, from a text such as ``fat-tree:levels=2,radix=8``."""
     name, _, pairs = text.partition(":")
@@ -312,10 +316,14 @@ def _topology(text: str, ranks: int) -> dict[str, Any]:
         if key in topology:
             raise _core.InputError(f"topology: `{key}` is given twice")
         sides = value.split("x")
-        if value.isdecimal() and key != "dimensions":
-            topology[key] = int(value)
-        elif key == "dimensions" and all(side.isdecimal() for side in sides):
+        if key == "dimensions":
+            if not all(side.isdecimal() for side in sides):
+                raise _core.InputError(f"topology: {key} is `{value}`, must be numbers of switches such as 4x4x4")
             topology[key] = [int(side) for side in sides]
+        elif value.isdecimal():
+            topology[key] = int(value)
+        elif key in _COUNTS:
+            raise _core.InputError(f"topology: {key} is `{value}`, must be a whole number")
         else:
             topology[key] = value
     if topology["name"] == "star":
@@ -327,18 +335,37 @@ def _node(
     nic: str, program: str | Path | list[str | Path] | None, handler: str | None, match: str | None
 ) -> dict[str, Any]:
     """The entry that describes all nodes."""
-    from spinet import toolchain
+    from spinet import _kinds, presets, toolchain
+    from spinet.nic_parameters import PspinParams
 
     if nic == PLAIN:
         for name, value in (("program", program), ("handler", handler), ("match", match)):
             if value is not None:
                 raise _core.UsageError(f"{name} is for cards that run handlers, and the card is {PLAIN}")
         return {"name": "*", "nic": nic}
+    kind = _kinds.of_nic(nic)
+    if kind not in (None, _kinds.HANDLERS):
+        raise _core.UsageError(f"nic is {nic!r}, must be {PLAIN} or a card that runs handlers, such as pspin")
     if program is None:
         program = toolchain.sdk_dir() / "examples" / "copy_to_host.c"
     files = [str(Path(one).absolute()) for one in (program if isinstance(program, list) else [program])]
-    context = {"match": match or "udp.dst_port == 4791", **({} if handler is None else {"handler": handler})}
+    context = {} if handler is None else {"handler": handler}
+    # A match engine with rule sets has no expressions. Without a rule set, a context takes all packets.
+    card = None if kind is None else presets.parameters_of(nic)
+    has_rule_sets = isinstance(card, PspinParams) and card.ingress.matching == "rule_sets"
+    if match is not None or not has_rule_sets:
+        context["match"] = match or "udp.dst_port == 4791"
     return {"name": "*", "nic": nic, "program": files, "context": [context]}
+
+
+def _dropped_by_cards(result: Result) -> str:
+    """The packets that cards dropped, for an error; empty if there are none."""
+    reasons: Counter[str] = Counter()
+    for node in (result.nodes or {}).values():
+        reasons.update(node.summary["packets"].get("dropped_by_reason", {}))
+    found = ", ".join(f"{number} as {reason}" for reason, number in reasons.items() if number)
+    hint = "\nhint: choose shorter packets: messages with a smaller mtu" if reasons["too_large"] else ""
+    return f"; cards dropped packets: {found}{hint}" if found else ""
 
 
 def _on_network(
@@ -356,9 +383,10 @@ def _on_network(
     if summary["schedule"] is None:
         dropped = summary["packets"]["dropped"]
         hint = "give the hosts a transport that repeats lost packets: messages with transport = selective"
-        ended = summary["ended"]["text"].removeprefix("nothing moves any more; ")
-        text = ended if dropped == 0 else f"{ended}; the network dropped {dropped} frames"
-        raise _core.InputError(f"{text}\nhint: {hint}" if dropped else text)
+        text = summary["ended"]["text"].removeprefix("nothing moves any more; ")
+        if dropped:
+            raise _core.InputError(f"{text}; the network dropped {dropped} frames\nhint: {hint}")
+        raise _core.InputError(text + _dropped_by_cards(result))
     packets = {key: summary["packets"][key] for key in ("in", "out", "dropped", "marked")}
     run = {key: value for key, value in summary["schedule"].items() if key != "steps"}
     found = {**run, "packets": packets, "digest": summary["digest"]}

@@ -238,7 +238,16 @@ def test_errors_of_networks_name_the_place(two: Path, tmp_path: Path, capsys: py
     assert "radix" in run(capsys, "goal", two, "--topology", "fat-tree:levels=2,radx=4", code=2)
     assert "found `radix`, must be `key=value`" in run(capsys, "goal", two, "--topology", "fat-tree:radix", code=2)
     assert "topology.nodes: is 1, must be 2 to 1024" in run(capsys, "goal", two, "--topology", "star:nodes=1", code=2)
-    assert "link is for networks" in run(capsys, "goal", two, "--rate", "10G", code=2)
+    assert "topology: nodes is `x`, must be a whole number" in run(
+        capsys, "goal", two, "--topology", "star:nodes=x", code=2
+    )
+    assert "topology: dimensions is `2x`, must be numbers of switches such as 4x4x4" in run(
+        capsys, "goal", two, "--topology", "torus:dimensions=2x", code=2
+    )
+    assert "--rate is for networks" in run(capsys, "goal", two, "--rate", "10G", code=2)
+    assert "--nic is 'tigon2', must be plain or a card that runs handlers" in run(
+        capsys, "goal", two, "--nic", "tigon2", code=2
+    )
     stuck = tmp_path / "stuck.goal"
     stuck.write_text(
         "num_ranks 2\nrank 0 {\na: recv 1b from 1\nb: send 1b to 1\nb requires a\n}\n"
@@ -246,6 +255,20 @@ def test_errors_of_networks_name_the_place(two: Path, tmp_path: Path, capsys: py
     )
     text = run(capsys, "goal", stuck, "--topology", "pair", code=2)
     assert "the schedule cannot end: rank 0 waits in recv (line 3) for rank 1" in text
+
+
+def test_a_network_takes_the_place_of_l_and_g(two: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "Model 2010, o=5,g=1000,O=0,S=65535;" in run(
+        capsys, "goal", two, "--topology", "pair", "--loggops", "L=77,o=5"
+    )
+    assert "Model 2010, L=77,o=5,g=1000,G=6,O=0,S=65535;" in run(capsys, "goal", two, "--loggops", "L=77,o=5")
+
+
+def test_a_card_with_rule_sets_takes_messages_of_short_packets() -> None:
+    schedule = goal.make("allreduce-doubling", ranks=2, bytes=6000)
+    with pytest.raises(InputError, match=r"cards dropped packets: 2 as too_large\nhint: .* a smaller mtu$"):
+        goal.run(schedule, nic="fpspin")
+    assert goal.run(schedule, nic="fpspin", messages={"mtu": 1024}).summary["packets"]["dropped"] == 0
 
 
 def test_lost_packets_need_a_transport_that_repeats_them() -> None:

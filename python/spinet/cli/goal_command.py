@@ -165,6 +165,10 @@ def run_command(
     with contextlib.ExitStack() as stack:
         folder = None if output is None else stack.enter_context(OutputFolder(output, force=force))
         link = {key: value for key, value in (("rate", rate), ("delay", delay)) if value is not None}
+        if link and nic == goal.PLAIN and topology is None:
+            raise InputError(
+                f"--{next(iter(link))} is for networks: give a topology, or a card other than {goal.PLAIN}"
+            )
         result = goal.run(
             schedule,
             loggops=loggops,
@@ -234,7 +238,8 @@ def _print(found: Mapping[str, Any], schedule: Path) -> None:
             for step in found["steps"]
         ]
         blocks.append(run_report.table("Step", "rank", "start, ns", "end, ns", "operation", rows=steps))
-    blocks.append(f"Model {found['model']}, {found['loggops']}; digest {found['digest'][:16]}")
+    costs = [part for part in found["loggops"].split(",") if "packets" not in found or part[:2] not in ("L=", "G=")]
+    blocks.append(f"Model {found['model']}, {','.join(costs)}; digest {found['digest'][:16]}")
     run_report.show(blocks)
 
 
