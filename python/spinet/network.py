@@ -7,6 +7,7 @@ import copy
 import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
@@ -50,9 +51,7 @@ class Network:
         The card of nodes that name none.
     messages
         How messages of hosts cross the network.
-    schedule, loggops, model
-        A GOAL schedule that the hosts run, and its costs on the hosts.
-    seed, limit, stall_limit, may_deadlock
+    schedule, loggops, model, seed, limit, stall_limit, may_deadlock
         As in a file.
     base_dir
         Folder at which relative paths start. Default: the current folder.
@@ -270,17 +269,13 @@ class Network:
     def _overview(self) -> dict[str, Any]:
         text = json.dumps(self._values, default=str)
         if self._known is None or self._known[0] != text:
+            check = partial(_core.network_overview, file=self._file, base_dir=str(self._base_dir), is_whole=False)
             try:
-                found = self._checked(text, "json")
+                found = check(text, format="json")
             except _core.InputError as error:
-                raise _experiments.refusal(error, self._values, self._checked) from None
-            values: dict[str, Any] = json.loads(found)
-            self._known = text, values
-            return values
+                raise _experiments.refusal(error, self._values, check) from None
+            self._known = text, json.loads(found)
         return self._known[1]
-
-    def _checked(self, text: str, format: str) -> str:
-        return _core.network_overview(text, self._file, str(self._base_dir), format, is_whole=False)
 
     def _prepared(self) -> _experiments.Prepared:
         return api.prepare(self.experiment, {})
@@ -343,9 +338,9 @@ class Network:
         names = [row["name"] for row in values["nodes"]] + values["switches"]
         if node is not None and node not in names:
             raise UsageError(f"there is no node or switch {node!r}; there are {len(names)}, such as {names[0]!r}")
-        links = [row["name"] for row in values["links"]]
-        if link is not None and link not in links:
-            raise UsageError(f"there is no link {link!r}; there are {len(links)}, such as {links[0]!r}")
+        known = [row["name"] for row in values["links"]]
+        if link is not None and link not in known:
+            raise UsageError(f"there is no link {link!r}; there are {len(known)}, such as {known[0]!r}")
 
         def add(hook: Hook) -> Hook:
             _arguments.check({"hook": hook})
