@@ -187,7 +187,9 @@ class Machine:
         shares by weight. `io` has priority and limits of its commands and transfers, if ``sharing.io_schedule`` or
         ``sharing.cluster_dma_schedule`` uses them.
         """
-        io = io or TenantIo()
+        io = TenantIo() if io is None else io
+        if not isinstance(io, TenantIo):
+            raise UsageError(f"io is {io!r}, must be a spinet.TenantIo such as TenantIo(priority=1, host_rate='10G')")
         rights = (_core.whole("priority", io.priority), io.host_rate, io.egress_rate, io.cluster_rate)
         number = self._native.open(name, scope, _core.whole("weight", weight), rights)
         return Tenant(name=name, _machine=self, _number=number)

@@ -214,6 +214,8 @@ def test_the_driver_takes_the_same_rights() -> None:
     machine = spinet.Machine(set={"sharing.io_schedule": "round_robin"})
     rates = {"host_rate": "10G", "egress_rate": "2.5 Gbit/s", "cluster_rate": "100G"}
     machine.tenant("fast", io=spinet.TenantIo(priority=7, **rates))
+    with pytest.raises(spinet.InputError, match=r"^io is .*, must be a spinet.TenantIo"):
+        machine.tenant("dict", io={"priority": 1})  # type: ignore[arg-type]
     with pytest.raises(spinet.InputError, match="priority is 8, must be 0 to 7"):
         machine.tenant("high", io=spinet.TenantIo(priority=8))
     with pytest.raises(spinet.InputError, match="host_rate is `10`, must be bits a second from 1M to 10T"):
