@@ -75,18 +75,22 @@ impl Core {
     }
 
     /// Completes a plain access that is granted in cycle `granted`, and runs ahead like [`Core::run_ahead`]. If the access loads,
-    /// [`Core::load_plain`] must be called first. The runway must be open.
+    /// [`Core::load_plain`] must be called first. The runway must be open. `PROFILES` tells whether the core may have a profile.
     #[inline(always)]
-    pub fn pass_plain(&mut self, runway: &Runway, granted: Cycle) -> bool {
-        debug_assert!(self.waits_for != Plain::Not && self.attention == Attention::None);
+    pub fn pass_plain<const PROFILES: bool>(&mut self, runway: &Runway, granted: Cycle) -> bool {
+        debug_assert!(self.waits_for != Plain::Not);
+        debug_assert!(self.attention == if PROFILES { Attention::Profile } else { Attention::None });
         debug_assert!(self.behind == Behind::InDecode && self.ahead == NO_LINE && self.remains == Remains::Nothing);
         debug_assert!(runway.is_open(granted));
         let waits = if self.access.feeds_next { timing::LOAD_USE } else { 0 };
         let held = granted - self.time - timing::PLAIN + waits;
+        if PROFILES {
+            self.profile_access(granted - self.time);
+        }
         self.time = granted + waits;
         self.last_rd = SINK;
         self.instructions += 1;
-        self.run_blocks::<false>(runway, self.next_at as usize, held)
+        self.run_blocks::<PROFILES>(runway, self.next_at as usize, held)
     }
 
     /// Puts the loaded value of a plain access that is granted in cycle `granted` into its register.
@@ -124,7 +128,7 @@ impl Core {
                 let addr = self.regs[usize::from(plain.addr_from)].wrapping_add(plain.access.addr);
                 self.access = Access { addr, value: self.regs[usize::from(plain.value_from)], ..plain.access };
                 self.wait_in_block::<PROFILES>(block, time);
-                self.waits_for = if PROFILES { Plain::Not } else { plain.does };
+                self.waits_for = plain.does;
                 return true;
             }
             match block.end {
@@ -319,3 +323,6 @@ impl Core {
 fn last_rd(some: &[BlockStep]) -> u8 {
     some.last().map_or(SINK, |step| step.inst.rd)
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,7 @@ use super::hpu::{Hpu, Wait};
 use crate::events::HANDLER_LOST;
 use crate::map;
 use crate::pe::{PeOp, PeReply, PeRequest};
-use blocks::cpu::{AccessKind, Plain};
+use blocks::cpu::{AccessKind, Core, Plain, Runway};
 use isa::riscv::Load;
 use kernel::{Cycle, members};
 
@@ -65,7 +65,12 @@ impl Cluster {
     /// of a command. Every handler may do this. Returns false, without effect, for all other accesses.
     pub(super) fn access_driver_words(&mut self, i: usize, now: Cycle) -> bool {
         let addr = self.cores[i].core.access().addr;
-        if !(self.plan.is_open(now) && is_driver(addr) && addr & 3 == 0 && self.cores.is_beside(addr)) {
+        let is_open = self.plan.is_open(now);
+        if !((is_open || self.plan.is_open_with_profiles(now))
+            && is_driver(addr)
+            && addr & 3 == 0
+            && self.cores.is_beside(addr))
+        {
             return false;
         }
         let Hpu { core, driver, .. } = &mut self.cores[i];
@@ -78,7 +83,12 @@ impl Cluster {
         if write.is_none() {
             core.load_plain(now, word);
         }
-        if core.pass_plain(&self.fetch.runway(self.plan.horizon(now)), now) {
+        let runway = self.fetch.runway(self.plan.horizon(now));
+        let is_at_access = match is_open {
+            true => core.pass_plain::<false>(&runway, now),
+            false => pass_with_profile(core, &runway, now),
+        };
+        if is_at_access {
             let at = core.time() + 1;
             self.request(i, now, at);
         } else {
@@ -261,4 +271,10 @@ fn written(op: PeOp) -> Option<u32> {
         PeOp::Load => None,
         PeOp::Store { value, .. } | PeOp::Amo { operand: value, .. } => Some(value),
     }
+}
+
+/// Does the same as [`Core::pass_plain`], which is inlined only for cores without profiles.
+#[inline(never)]
+fn pass_with_profile(core: &mut Core, runway: &Runway, granted: Cycle) -> bool {
+    core.pass_plain::<true>(runway, granted)
 }

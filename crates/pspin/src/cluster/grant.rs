@@ -82,11 +82,12 @@ impl Cluster {
     fn grant_all(&mut self, mut requests: u32, now: Cycle) {
         while requests != 0 {
             if self.plan.is_open(now) {
-                match self.grant_swiftly(&mut requests, now) {
+                match self.grant_swiftly::<false>(&mut requests, now) {
                     None => return,
-                    Some(Left::Grant(port)) => self.grant(port, now),
-                    Some(Left::Run(i)) => self.advance_carefully(i, now),
+                    Some(left) => self.do_rest(left, now),
                 }
+            } else if self.plan.is_open_with_profiles(now) {
+                return self.grant_with_profiles(requests, now);
             } else {
                 let port = take_first(&mut requests);
                 self.l1.grant_alone(self.cores.banks[port as usize].into(), port);
@@ -95,10 +96,27 @@ impl Cluster {
         }
     }
 
-    /// Grants these ports their banks and lets their cores run to their next accesses. Each port is removed from the set. If a port
-    /// needs more work, this stops and returns the work; that is rare.
+    /// Does the same for cores with profiles, if they may complete plain accesses.
+    #[inline(never)]
+    fn grant_with_profiles(&mut self, mut requests: u32, now: Cycle) {
+        while let Some(left) = self.grant_swiftly::<true>(&mut requests, now) {
+            self.do_rest(left, now);
+        }
+    }
+
+    /// Does the work that [`Cluster::grant_swiftly`] has left.
     #[inline(always)]
-    fn grant_swiftly(&mut self, requests: &mut u32, now: Cycle) -> Option<Left> {
+    fn do_rest(&mut self, left: Left, now: Cycle) {
+        match left {
+            Left::Grant(port) => self.grant(port, now),
+            Left::Run(i) => self.advance_carefully(i, now),
+        }
+    }
+
+    /// Grants these ports their banks and lets their cores run to their next accesses. Each port is removed from the set. If a port
+    /// needs more work, this stops and returns the work; that is rare. `PROFILES` tells that the cores have profiles.
+    #[inline(always)]
+    fn grant_swiftly<const PROFILES: bool>(&mut self, requests: &mut u32, now: Cycle) -> Option<Left> {
         let Cluster { cores, l1, fetch, plan, .. } = self;
         let runway = fetch.runway(plan.horizon(now));
         while *requests != 0 {
@@ -114,7 +132,7 @@ impl Cluster {
                 _ if access_part_of_word(core, l1, now) => {}
                 _ => return Some(Left::Grant(port)),
             }
-            if !core.pass_plain(&runway, now) {
+            if !core.pass_plain::<PROFILES>(&runway, now) {
                 return Some(Left::Run(i));
             }
             let at = hpu.core.time() + 1;

@@ -75,7 +75,7 @@ fn beside(addr: u32) -> Place {
 impl Cluster {
     /// Counts the cycles of each core by instruction and cause from now on.
     pub fn profile_cores(&mut self) {
-        self.plan.watch_cores();
+        self.plan.profile_cores();
         let id = self.cores.cluster;
         for hpu in &mut self.cores.hpus {
             hpu.core.set_profile(&self.fetch.program, &CAUSES, Box::new(move |access| place(id, access) as usize));
@@ -84,7 +84,7 @@ impl Cluster {
 
     /// Reports the lost cycles of each handler by cause from now on. [`Cluster::profile_cores`] comes first, if both are wanted.
     pub fn profile_handlers(&mut self) {
-        self.plan.watch_cores();
+        self.plan.profile_cores();
         let id = self.cores.cluster;
         for hpu in &mut self.cores.hpus {
             hpu.core.count_between_marks(&CAUSES, Box::new(move |access| place(id, access) as usize));

@@ -23,8 +23,8 @@ pub(super) struct TickPlan {
     max_run_ahead: u64,
     /// Upper bound of both, set from outside.
     run_ahead_bound: u64,
-    /// The cores count cycles by instruction. Such cores complete no plain accesses.
-    are_watched: bool,
+    /// The cores have profiles.
+    have_profiles: bool,
     /// All lines of the program fit into the instruction cache.
     lines_fit: bool,
     /// Before this cycle only cores can act, with their own L1 and their drivers, unless a message arrives. No message
@@ -36,9 +36,12 @@ pub(super) struct TickPlan {
     pub next_wide_effect: Cycle,
     /// The next cycle in which a watchdog may run out.
     next_deadline: Cycle,
-    /// Before this cycle, no core that runs ahead meets a watchdog, and cores run ahead far enough for plain accesses.
+    /// Before this cycle, no core that runs ahead meets a watchdog, and cores run ahead far enough for plain accesses. 0 if the
+    /// cores have profiles.
     open_until: Cycle,
-    /// The smaller one of `cores_only_until` and `open_until`.
+    /// The same for cores with profiles, and 0 for others.
+    open_with_profiles_until: Cycle,
+    /// Before this cycle only cores can act, and they may complete plain accesses.
     swift_until: Cycle,
 }
 
@@ -48,13 +51,14 @@ impl TickPlan {
             run_ahead: 0,
             max_run_ahead: 0,
             run_ahead_bound: MOST_RUN_AHEAD,
-            are_watched: false,
+            have_profiles: false,
             lines_fit: true,
             cores_only_until: 0,
             next_beat: Cycle::MAX,
             next_wide_effect: Cycle::MAX,
             next_deadline: Cycle::MAX,
             open_until: 0,
+            open_with_profiles_until: 0,
             swift_until: 0,
         }
     }
@@ -64,9 +68,9 @@ impl TickPlan {
         self.run_ahead_bound = cycles.clamp(1, MOST_RUN_AHEAD);
     }
 
-    /// From now on the cores count cycles by instruction.
-    pub fn watch_cores(&mut self) {
-        self.are_watched = true;
+    /// From now on the cores have profiles.
+    pub fn profile_cores(&mut self) {
+        self.have_profiles = true;
         self.update();
     }
 
@@ -103,20 +107,28 @@ impl TickPlan {
         self.next_deadline
     }
 
-    /// Derives `open_until` and `swift_until` from the other fields.
+    /// Derives `open_until`, `open_with_profiles_until` and `swift_until` from the other fields.
     fn update(&mut self) {
-        let is_open = self.run_ahead >= Runway::LEAST_OPEN && !self.are_watched;
-        self.open_until = if is_open { self.next_deadline.saturating_sub(self.run_ahead) } else { 0 };
-        self.swift_until = self.cores_only_until.min(self.open_until);
+        let is_far = self.run_ahead >= Runway::LEAST_OPEN;
+        let until = if is_far { self.next_deadline.saturating_sub(self.run_ahead) } else { 0 };
+        (self.open_until, self.open_with_profiles_until) = if self.have_profiles { (0, until) } else { (until, 0) };
+        self.swift_until = self.cores_only_until.min(until);
     }
 
-    /// Returns true if cores may complete plain accesses in this cycle: they run ahead far enough, and meet no watchdog.
+    /// Returns true if cores without profiles may complete plain accesses in this cycle: they run ahead far enough, and meet no
+    /// watchdog.
     #[inline(always)]
     pub fn is_open(&self, now: Cycle) -> bool {
         now < self.open_until
     }
 
-    /// Returns true if [`TickPlan::is_open`] and [`TickPlan::is_cores_only`] hold.
+    /// The same for cores with profiles.
+    #[inline(always)]
+    pub fn is_open_with_profiles(&self, now: Cycle) -> bool {
+        now < self.open_with_profiles_until
+    }
+
+    /// Returns true if only cores can act in this cycle, and they may complete plain accesses.
     #[inline(always)]
     pub fn is_swift(&self, now: Cycle) -> bool {
         now < self.swift_until
