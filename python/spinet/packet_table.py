@@ -113,7 +113,10 @@ class Collected:
 
 
 class ParquetFile:
-    """Rows on their way into a file; holds one row group at a time."""
+    """Rows on their way into a file; holds one row group at a time.
+
+    Row groups have equal numbers of rows, so the file does not depend on the chunks in which rows come.
+    """
 
     def __init__(self, path: Path, columns: Columns) -> None:
         import pyarrow.parquet as pq
@@ -137,8 +140,9 @@ class ParquetFile:
         """Take some rows."""
         self._waiting.append(chunk)
         self._bytes += len(chunk.get(self._first, b""))
-        if self._bytes >= _ROWS_PER_GROUP * self._width:
-            self.flush()
+        rows = self._bytes // self._width
+        if rows >= _ROWS_PER_GROUP:
+            self._write(rows - rows % _ROWS_PER_GROUP)
 
     @property
     def waiting(self) -> int:
@@ -146,16 +150,22 @@ class ParquetFile:
         return self._bytes // self._width * self._row
 
     def flush(self) -> None:
-        """Write the waiting rows as one row group."""
-        if not self._bytes:
-            return
+        """Write all waiting rows, even if they are less than a row group."""
+        if self._bytes:
+            self._write(self._bytes // self._width)
+
+    def _write(self, rows: int) -> None:
+        """Write the first of the waiting rows."""
+        waiting = self._waiting.all()
         try:
-            self._writer.write_table(to_arrow(self._waiting.all(), self._columns))
+            self._writer.write_table(to_arrow(waiting, self._columns).slice(0, rows), row_group_size=_ROWS_PER_GROUP)
         except BaseException:
             self._failed = True
             raise
         self._waiting = Collected(self._columns)
-        self._bytes = 0
+        self._bytes -= rows * self._width
+        if self._bytes:
+            self._waiting.append({name: waiting[name][rows * int(dtype[-1]) :] for name, dtype, *_ in self._columns})
 
     def close(self) -> None:
         """Write the last rows and the file's index; after a failed write, only let go of the file."""
