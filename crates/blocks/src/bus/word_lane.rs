@@ -58,9 +58,11 @@ pub struct WordAnswer {
 
 /// A lane between a requester and a memory.
 pub struct WordLane {
-    /// The range in which the memory refuses no reads and writes.
+    /// The range in which the memory refuses no reads and writes of words.
     base: u64,
     bytes: u64,
+    /// The memory also accepts writes to parts of words there.
+    accepts_parts: bool,
     accesses: Queue<WordAccess>,
     answers: Queue<WordAnswer>,
     is_open: Cell<bool>,
@@ -99,18 +101,24 @@ pub fn word_and_token(data: &[u8]) -> (u32, u32) {
 }
 
 impl WordLane {
-    /// A lane to a memory that refuses no reads and writes of words in the `bytes` bytes from `base` on. While the lane has accesses,
+    /// A lane to a memory that refuses no reads and writes of words or their parts in the `bytes` bytes from `base` on. While the lane has accesses,
     /// `member` is in the set `arrivals`.
     pub fn new(base: u64, bytes: u64, arrivals: &Rc<Cell<u64>>, member: u64) -> WordLane {
         WordLane {
             base,
             bytes,
+            accepts_parts: true,
             accesses: Queue::default(),
             answers: Queue::default(),
             is_open: Cell::new(false),
             is_quiet: Cell::new(false),
             arrivals: (arrivals.clone(), member),
         }
+    }
+
+    /// The same, but the memory may refuse writes to parts of words.
+    pub fn of_whole_words(self) -> WordLane {
+        WordLane { accepts_parts: false, ..self }
     }
 
     /// For the requester: from now on, it uses the lane and not the channels.
@@ -127,7 +135,12 @@ impl WordLane {
     /// For the requester: returns true if the memory will not refuse this access to `addr`.
     #[inline]
     pub fn accepts(&self, addr: u64, op: WordOp) -> bool {
-        addr.wrapping_sub(self.base) < self.bytes && !matches!(op, WordOp::Linked(_))
+        let is_accepted = match op {
+            WordOp::Read => true,
+            WordOp::Write { n, .. } => n == 4 || self.accepts_parts,
+            WordOp::Linked(_) => false,
+        };
+        is_accepted && addr.wrapping_sub(self.base) < self.bytes
     }
 
     /// For the requester: selects whether answers to writes leave it asleep, unless they are errors.
@@ -286,5 +299,7 @@ mod tests {
         assert!(lane.accepts(0x100, WordOp::Read) && lane.accepts(0x107, WordOp::Write { data: [0; 4], n: 1 }));
         assert!(!lane.accepts(0xff, WordOp::Read) && !lane.accepts(0x108, WordOp::Read));
         assert!(!lane.accepts(0x100, WordOp::Linked(Link::Load)));
+        let (lane, write) = (lane.of_whole_words(), |n| WordOp::Write { data: [0; 4], n });
+        assert!(lane.accepts(0x100, WordOp::Read) && lane.accepts(0x100, write(4)) && !lane.accepts(0x100, write(2)));
     }
 }

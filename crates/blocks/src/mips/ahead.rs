@@ -18,6 +18,7 @@
 //! core, unless the core waits for just that.
 
 use super::core::MipsCore;
+use super::refer::DataPort;
 use kernel::{Activity, Cycle};
 
 impl MipsCore {
@@ -28,7 +29,7 @@ impl MipsCore {
             && self.control.is_none()
             && !self.is_observed
             && self.memory.is_certain()
-            && self.registers.as_ref().is_none_or(|registers| registers.is_certain())
+            && self.registers.as_ref().is_none_or(DataPort::is_certain)
             && self.fetch.as_ref().is_none_or(|fetch| !fetch.is_under_way())
             && cycle <= self.memory.last_cycle();
         if is_certain {
@@ -51,7 +52,8 @@ impl MipsCore {
     /// Sleeps until any answer, or room.
     fn listen(&mut self) -> Activity {
         self.set_listening(true);
-        match self.memory.answer_due() {
+        let registers = self.registers.as_ref().map_or(Cycle::MAX, DataPort::answer_due);
+        match self.memory.answer_due().min(registers) {
             Cycle::MAX => Activity::Idle,
             due => Activity::Until(due),
         }
@@ -63,6 +65,7 @@ impl MipsCore {
         if self.is_listening != is_listening {
             self.is_listening = is_listening;
             self.memory.set_quiet(!is_listening);
+            self.registers.iter().for_each(|registers| registers.set_quiet(!is_listening));
         }
     }
 }

@@ -353,6 +353,7 @@ impl MipsCore {
         if self.params.stack_window.is_none() {
             self.memory.open_lane();
         }
+        self.registers.iter_mut().for_each(DataPort::open_lane);
         self.send_status();
     }
 

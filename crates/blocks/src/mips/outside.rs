@@ -91,11 +91,13 @@ impl MipsCore {
         self.take_line(now);
     }
 
-    /// The next answer of both ports.
+    /// The next answer of both ports. Memory's comes first if both are visible from the same cycle on.
     #[inline]
     fn next_answer(&mut self, now: Cycle) -> Option<Answered> {
-        let port = if self.memory.has_answer(now) { &mut self.memory } else { self.registers.as_mut()? };
-        port.answer(now)
+        match &mut self.registers {
+            Some(registers) if registers.answer_due() < self.memory.answer_due() => registers.answer(now),
+            _ => self.memory.answer(now),
+        }
     }
 
     fn take_line(&mut self, now: Cycle) {

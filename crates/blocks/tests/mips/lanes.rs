@@ -1,13 +1,14 @@
-//! Cores over scratchpad banks: the direct connection gives the same times as channels.
+//! Cores over scratchpad banks and registers: the direct connection gives the same times as channels.
 
-use super::bench::{SCRATCHPAD, scene};
-use blocks::bus::{BusError, Reply, Requester, Responder};
+use super::bench::{REGISTERS, SCRATCHPAD, scene};
+use blocks::bus::{Access, BusError, Data, Reference, Reply, Requester, Responder, word};
+use blocks::bus::{WordAccess, WordAnswer, WordLane, WordOp};
 use blocks::memory::{ScratchpadBanks, ScratchpadBanksParams, ScratchpadBanksPorts};
 use blocks::mips::{AddressRange, MipsCore, MipsCoreParams, MipsCorePorts, PipelineKind, StoreKind};
 use blocks::policy::Policy;
-use kernel::{Activity, Component, Cycle, Ports};
+use kernel::{Activity, Component, Cycle, Ports, Time};
 use proptest::prelude::*;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use testkit::mips::text::assemble;
 use testkit::{Bench, Log, bench};
@@ -20,11 +21,14 @@ const BYTES: u32 = 256;
 /// A program that loops over `body`.
 fn program(body: &[String]) -> String {
     let body = body.join(" \n ");
-    format!("addiu s0, zero, 7 \n loop: \n addiu s0, s0, -1 \n {body} \n bgtz s0, loop \n nop \n sync \n break 0")
+    format!(
+        "lui gp, 49152 \n addiu s0, zero, 7 \n loop: \n addiu s0, s0, -1 \n {body} \n bgtz s0, loop \n nop \n sync \n break 0"
+    )
 }
 
 fn instruction() -> impl Strategy<Value = String> {
     let register = || prop::sample::select(vec!["a0", "a1", "a2", "a3"]);
+    let word = || (0..4u32).prop_map(|word| 4 * word);
     // Addresses of at least 0x100 are outside the banks.
     let addr = || prop_oneof![12 => (0..24u32).prop_map(|word| 4 * word), 1 => (64..66u32).prop_map(|word| 4 * word)];
     prop_oneof![
@@ -34,6 +38,8 @@ fn instruction() -> impl Strategy<Value = String> {
         1 => (register(), addr(), 0..4u32).prop_map(|(r, addr, byte)| format!("sb {r}, {}(zero)", addr + byte)),
         1 => (register(), addr()).prop_map(|(r, addr)| format!("ll {r}, {addr}(zero)")),
         1 => (register(), addr()).prop_map(|(r, addr)| format!("sc {r}, {addr}(zero)")),
+        2 => (register(), word()).prop_map(|(r, addr)| format!("lw {r}, {addr}(gp)")),
+        2 => (register(), word()).prop_map(|(r, addr)| format!("sw {r}, {addr}(gp)")),
         4 => (register(), register()).prop_map(|(a, b)| format!("addu {a}, {a}, {b}")),
         1 => (register(), 1..99).prop_map(|(r, n)| format!("addiu {r}, {r}, {n}")),
     ]
@@ -78,17 +84,20 @@ impl Machine {
             stores: self.stores,
             memory_cycles: self.memory_cycles,
             stack_window,
-            registers: None,
+            registers: Some(AddressRange { base: REGISTERS, bytes: 0x400 }),
             locks: None,
             ..of_scene
         };
         bench(END + 100, |b| {
             b.log_counters();
-            let mut requesters = Vec::new();
+            let (mut requesters, mut registers) = (Vec::new(), Registers::default());
             for (i, body) in self.programs.iter().enumerate() {
                 let (memory, responder) = connection(b, &format!("cpu{i}.memory"));
                 requesters.push(responder);
-                let ports = MipsCorePorts { memory, fetch: None, registers: None, control: None, status: None };
+                let (own_registers, responder) = connection(b, &format!("cpu{i}.registers"));
+                registers.connect(responder, uses_lanes);
+                let registers = Some(own_registers);
+                let ports = MipsCorePorts { memory, fetch: None, registers, control: None, status: None };
                 let name = format!("cpu{i}");
                 let mut core = MipsCore::new(params.clone(), ports, b.tracer(&name));
                 for (addr, word) in (SCRATCHPAD..).step_by(4).zip(assemble(SCRATCHPAD, &program(body))) {
@@ -99,6 +108,7 @@ impl Machine {
                 let log = b.log.clone();
                 b.add(&format!("witness{i}"), Witness { core, log });
             }
+            b.add("registers", registers);
             let params = ScratchpadBanksParams {
                 requesters: requesters.len(),
                 banks: self.banks,
@@ -123,6 +133,58 @@ fn connection(b: &mut Bench, name: &str) -> (Requester, Responder) {
     let (references, requests) = b.channel(&format!("{name}.references"), 4, 1);
     let (answers, replies) = b.channel(&format!("{name}.replies"), 4, 1);
     (Requester { references, replies }, Responder { references: requests, replies: answers })
+}
+
+/// Four words, with an access a cycle at each port.
+#[derive(Default)]
+struct Registers {
+    ports: Vec<(Responder, Rc<WordLane>)>,
+    arrivals: Rc<Cell<u64>>,
+    words: [u32; 4],
+}
+
+impl Registers {
+    fn connect(&mut self, port: Responder, has_lane: bool) {
+        let lane = Rc::new(WordLane::new(0, 16, &self.arrivals, 1 << self.ports.len()).of_whole_words());
+        if has_lane {
+            port.references.offer(lane.clone());
+        }
+        self.ports.push((port, lane));
+    }
+}
+
+impl Component for Registers {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        let Registers { ports, words, .. } = self;
+        let mut serve = |addr: u64, data: Option<u32>| {
+            let place = &mut words[addr as usize / 4];
+            let before = *place;
+            *place = data.unwrap_or(before);
+            before
+        };
+        for (port, lane) in ports.iter() {
+            if let Some(WordAccess { addr, op, .. }) = lane.take(now) {
+                let written = if let WordOp::Write { data, .. } = op { Some(word(&data)) } else { None };
+                let result = Ok((serve(addr, written), 0));
+                if lane.answer(WordAnswer { at: now + 1, result, waited: Time::ZERO }, written.is_some()) {
+                    port.replies.wake_receiver(now + 1);
+                }
+            } else if let Some(Reference { id, addr, access }) = port.references.take() {
+                let written = if let Access::Write(data) = &access { Some(word(data)) } else { None };
+                let data = serve(addr, written).to_be_bytes();
+                let data = if written.is_some() { Data::new() } else { Data::from_slice(&data) };
+                port.replies.send(Reply::new(id, Ok(data)));
+            }
+        }
+        let is_due = |(port, lane): &(Responder, Rc<WordLane>)| lane.due().min(port.references.due()) <= now + 1;
+        if self.ports.iter().any(is_due) { Activity::Busy } else { Activity::Idle }
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        for (i, (port, _)) in self.ports.iter().enumerate() {
+            port.port(&format!("cpus[{i}]"), ports);
+        }
+    }
 }
 
 /// Refuses all references.

@@ -16,11 +16,12 @@ use super::map;
 use assists::{Assists, Dma, Receive, Transmit};
 use blocks::assist::{DmaOrder, DmaProgress, ReceiveOrder, ReceiveProgress, TransmitOrder, TransmitProgress};
 use blocks::bus::{Access, BusError, Data, Reference, Reply, Responder, word};
+use blocks::bus::{WordAccess, WordAnswer, WordLane, WordOp, word_and_token};
 use blocks::checks;
 use blocks::interrupt::InterruptLine;
 use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
 use kernel::trace::Counter;
-use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Tx, members};
+use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Time, Tx, members};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -63,6 +64,8 @@ pub struct TengigRegisters {
     params: TengigRegistersParams,
     clock: Clock,
     cpus: Vec<Responder>,
+    /// The lanes of the processors, which replace their channels.
+    lanes: Vec<Rc<WordLane>>,
     /// Processors that have sent references which were not taken yet.
     arrivals: Rc<Cell<u64>>,
     host: Responder,
@@ -94,13 +97,19 @@ impl TengigRegisters {
             transmit: Transmit::new(ports.mac_transmit),
             receive: Receive::new(ports.mac_receive),
         };
-        let arrivals = Rc::default();
-        for (cpu, port) in ports.cpus.iter().enumerate() {
+        let arrivals: Rc<Cell<u64>> = Rc::default();
+        let lane = |(cpu, port): (usize, &Responder)| {
+            // All addresses are valid, because only the offset counts.
+            let lane = Rc::new(WordLane::new(0, u64::MAX, &arrivals, 1 << cpu).of_whole_words());
             port.references.announce(&arrivals, 1 << cpu);
-        }
+            port.references.offer(lane.clone());
+            lane
+        };
+        let lanes = ports.cpus.iter().enumerate().map(lane).collect();
         TengigRegisters {
             params,
             clock,
+            lanes,
             arrivals,
             cpus: ports.cpus,
             host: ports.host,
@@ -141,6 +150,15 @@ impl TengigRegisters {
             self.faults.add(1);
         }
         Reply::new(id, result)
+    }
+
+    /// Executes a processor's access over its lane.
+    fn answer_word(&mut self, now: Cycle, cpu: usize, access: WordAccess) {
+        let result = self.answer(now, Some(cpu), access.reference()).result.map(|data| word_and_token(&data));
+        let answer = WordAnswer { at: now + 1, result, waited: Time::ZERO };
+        if self.lanes[cpu].answer(answer, matches!(access.op, WordOp::Write { .. })) {
+            self.cpus[cpu].replies.wake_receiver(now + 1);
+        }
     }
 
     /// The processors with references, beginning with the one whose turn it is in this cycle.
@@ -292,7 +310,10 @@ impl Component for TengigRegisters {
         let mut is_active = false;
         for cpu in self.in_turn(now) {
             let cpu = cpu as usize;
-            if let Some(reference) = next_at(&self.cpus[cpu]) {
+            if let Some(access) = self.lanes[cpu].take(now) {
+                self.answer_word(now, cpu, access);
+                is_active = true;
+            } else if let Some(reference) = next_at(&self.cpus[cpu]) {
                 if self.cpus[cpu].references.due() == Cycle::MAX {
                     self.arrivals.set(self.arrivals.get() & !(1 << cpu));
                 }
