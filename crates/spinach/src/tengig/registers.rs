@@ -200,12 +200,15 @@ impl TengigRegisters {
         }
     }
 
-    /// Processes reports of filled slots.
-    fn take_posted(&mut self) {
+    /// Processes reports of filled slots. Returns true if there were any.
+    fn take_posted(&mut self) -> bool {
+        let mut has_any = false;
         while let Some(PostedSlots { ring, producer }) = self.posted.as_ref().and_then(Rx::take) {
             let assist = if ring == 0 { &mut self.assists.dma_read } else { &mut self.assists.dma_write };
             assist.set_producer(producer);
+            has_any = true;
         }
+        has_any
     }
 
     fn microseconds(&self, now: Cycle) -> u32 {
@@ -306,8 +309,7 @@ impl Component for TengigRegisters {
         dma_write.tick();
         transmit.tick();
         receive.tick();
-        self.take_posted();
-        let mut is_active = false;
+        let mut is_active = self.take_posted();
         for cpu in self.in_turn(now) {
             let cpu = cpu as usize;
             if let Some(access) = self.lanes[cpu].take(now) {
@@ -332,7 +334,7 @@ impl Component for TengigRegisters {
             change.into_iter().for_each(|line| self.interrupt.send(line));
         }
         self.send_changed_values();
-        // Writes at this edge are forwarded at the next, and a second access is answered there.
+        // Writes and filled slots of this edge are forwarded at the next, and a second access is answered there.
         if is_active { Activity::Busy } else { Activity::Idle }
     }
 

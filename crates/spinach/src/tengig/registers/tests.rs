@@ -182,6 +182,8 @@ fn an_event_queue_gets_pointers_and_posts_slots() {
         4    a 2 done
         4    sources Pointer(1, 9)
         5    sources Pointer(2, 5)
+        22   read Producer(0, 7)
+        22   write Producer(0, 3)
         registers.accesses 3
     "#]]
     .assert_eq(&log);
