@@ -45,15 +45,15 @@ columns! {
     "hop" U32 "number of links that it had crossed" => i64::from(row.hops);
     "class" U8 "its traffic class" => i64::from(row.class);
     "event" U8 "what happened" => event(&row.what);
-    "link" I32 "the link of `crossed` and `copied`; else -1" => match row.what {
+    "link" I32 "the link of `crossed` and `copied`; else null" => match row.what {
         What::Crossed { link, .. } | What::Copied { link } => i64::from(link.0),
         _ => -1,
     };
-    "head_ps" I64 "for `crossed`: when the first bit reached the other end; else -1" => match row.what {
+    "head_ps" I64 "for `crossed`: when the first bit reached the other end; else null" => match row.what {
         What::Crossed { head, .. } => head.ps() as i64,
         _ => -1,
     };
-    "tail_ps" I64 "for `crossed` and `delivered`: when the last bit reached the other end; else -1" => match row.what {
+    "tail_ps" I64 "for `crossed` and `delivered`: when the last bit reached the other end; else null" => match row.what {
         What::Crossed { tail, .. } | What::Delivered { tail } => tail.ps() as i64,
         _ => -1,
     };
@@ -61,11 +61,11 @@ columns! {
         What::Dropped { reason } => reason as i64 + 1,
         _ => 0,
     };
-    "port" I32 "for `depth` and `paused`: the port; else -1" => match row.what {
+    "port" I32 "for `depth` and `paused`: the port; else null" => match row.what {
         What::Depth { port, .. } | What::Paused { port, .. } => i64::from(port.0),
         _ => -1,
     };
-    "queue_bytes" I64 "for `depth`: bytes in the queue; for `paused`: 1 for a pause and 0 for its end; else -1" => match row.what {
+    "queue_bytes" I64 "for `depth`: bytes in the queue; for `paused`: 1 for a pause and 0 for its end; else null" => match row.what {
         What::Depth { bytes, .. } => bytes as i64,
         What::Paused { is_on, .. } => i64::from(is_on),
         _ => -1,
