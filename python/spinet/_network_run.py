@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from spinet import _core, _kinds, _node_records, _programs, _simulation, packet_table
+from spinet import _core, _files, _kinds, _node_records, _programs, _simulation, output, packet_table
 from spinet._driving import SLICE_MS
 from spinet.result import Result
 
@@ -62,7 +65,12 @@ class Running:
         self._tables: dict[str, packet_table.Collected] = packet_table.of_kind(
             _kinds.NETWORK, False, lambda _, columns: packet_table.Collected(columns, keep=keep_packets)
         )
-        self._native = _simulation.start(ready, tables=True, profile=profile, paths=paths)
+        self._captures: Path | None = None
+        if keep_packets and ready.experiment.values.get("captures"):
+            scratch = contextlib.ExitStack()
+            self._captures = scratch.enter_context(_files.scratch())
+            weakref.finalize(self, scratch.close)
+        self._native = _simulation.start(ready, captures=self._captures, tables=True, profile=profile, paths=paths)
         self.nodes = _node_records.NodeResults(self._native, ready.window) if keep_packets else None
         self._kept: Result | None = None
 
@@ -124,7 +132,11 @@ class Running:
         if self._kept is None:
             # Later steps add rows to the tables; this result keeps only the present ones.
             tables = {name: dict(rows.all()) for name, rows in self._tables.items()} if self._keeps else {}
-            self._kept = Result(summary=self.summary(), kind=_kinds.NETWORK, _tables=tables, _nodes=self.nodes)
+            # They are complete at the end of the run.
+            captures = output.link_captures(self._captures) if self._captures and self._is_done else {}
+            self._kept = Result(
+                summary=self.summary(), kind=_kinds.NETWORK, _tables=tables, _captures=captures, _nodes=self.nodes
+            )
         return self._kept
 
     def close(self) -> None:

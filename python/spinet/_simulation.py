@@ -79,13 +79,16 @@ def collect(
         finally:
             if not keeps_host and nodes is None:
                 native.close()
-        captures = [*kind.captures, *([output.DROPPED] if capture_drops else [])]
+        names = [*kind.captures, *([output.DROPPED] if capture_drops else [])]
+        captures = {} if scratch is None else {name: (scratch / name).read_bytes() for name in names}
+        if scratch is not None and kind.has_nodes:
+            captures |= output.link_captures(scratch)
         return Result(
             summary=summary,
             kind=kind.name,
             console=tuple(console),
             _tables={name: rows.all() for name, rows in tables.items() if keep_packets},
-            _captures={} if scratch is None else {name: (scratch / name).read_bytes() for name in captures},
+            _captures=captures,
             _host=HostMemory(native) if keeps_host else None,
             _profile=counted,
             _nodes=nodes,

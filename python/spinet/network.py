@@ -49,9 +49,7 @@ class Network:
         Properties of all links and of all switches.
     nic
         The card of nodes that name none.
-    messages
-        How messages of hosts cross the network.
-    schedule, loggops, model, seed, limit, stall_limit, may_deadlock
+    messages, captures, schedule, loggops, model, seed, limit, stall_limit, may_deadlock
         As in a file.
     base_dir
         Folder at which relative paths start. Default: the current folder.
@@ -90,6 +88,7 @@ class Network:
         switch: str | Mapping[str, Any] | None = None,
         nic: Any = None,
         messages: Mapping[str, Any] | None = None,
+        captures: Sequence[str] | None = None,
         schedule: str | Path | None = None,
         loggops: str | None = None,
         model: str | None = None,
@@ -107,7 +106,7 @@ class Network:
         found = {
             "nic": nic, "seed": seed, "limit": limit, "stall_limit": stall_limit, "may_deadlock": may_deadlock,
             "link": link, "switch": switch, "links": links, "switches": switches, "messages": messages,
-            "schedule": schedule, "loggops": loggops, "model": model,
+            "schedule": schedule, "loggops": loggops, "model": model, "captures": captures,
         }  # fmt: skip
         stated = {**(values or {}), **{key: value for key, value in found.items() if value is not None}}
         for key in shape:

@@ -33,10 +33,17 @@ PROFILE = "profile.json"
 FINDINGS = "findings.json"
 DROPPED = "dropped.pcapng"
 NODES = "nodes"  # networks: has a folder for each node with a card
+LINKS = "links"  # networks: has a capture for each end of a link in `captures`
 PATHS = "paths"  # a table, of runs that record paths
 
 _T = TypeVar("_T")
 _MOST_NODES = 8  # nodes that an error names
+
+
+def link_captures(folder: Path) -> dict[str, bytes]:
+    """Captures of links in a run's folder, by their paths there."""
+    return {f"{LINKS}/{path.name}": path.read_bytes() for path in sorted((folder / LINKS).glob("*.pcapng"))}
+
 
 # Errors of a write that do not name the file; other writes here report their own file.
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)

@@ -333,6 +333,20 @@ class Result:
         found = _pcapng.packets(self._captures[output.DROPPED])
         return tuple(SentPacket(time_ns=time_ns, data=data) for time_ns, data in found)
 
+    def captured(self, end: str) -> tuple[SentPacket, ...]:
+        """Networks: frames sent and received at an end of a link, such as ``"n0:0"``, at the times of their first bits.
+
+        `captures` of the network must name the end, and the run must have ended.
+        """
+        self._check("captured", _kinds.NETWORK)
+        file = f"{output.LINKS}/{end.replace(':', '-')}.pcapng"
+        if file not in self._captures:
+            raise _core.UsageError(
+                f"there is no capture of `{end}`", hint="captures = ['n0:0'] in a network keeps that of n0:0"
+            )
+        found = _pcapng.packets(self._captures[file])
+        return tuple(SentPacket(time_ns=time_ns, data=data) for time_ns, data in found)
+
     def _left(self, name: str, file: str | None) -> tuple[SentPacket, ...]:
         if file is None:
             way = "to_host" if name == "to_host" else "to_network"
@@ -434,6 +448,7 @@ class Result:
             table.append(rows)
             table.close()
         for name, content in self._captures.items():
+            (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_bytes(content)
         if self._nodes:
             self._nodes.write(folder / output.NODES)

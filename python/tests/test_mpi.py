@@ -106,6 +106,17 @@ def test_one_result_comes_out_that_equals_the_one_of_one_process(tmp_path: Path)
     assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []
 
 
+def test_links_are_not_captured_by_several_processes(tmp_path: Path) -> None:
+    path = tmp_path / "net.toml"
+    net = drawn(1, path)
+    net.values["captures"] = ["n*"]
+    net.save(path)
+    ended = mpiexec(2, "run", str(path), "-o", str(tmp_path / "result"))
+    assert ended.returncode == 2, ended.stderr
+    assert "captures is `n*`, must be no end in a run with several processes" in ended.stderr
+    assert not (tmp_path / "result").exists()
+
+
 def same_files(ours: Path, theirs: Path) -> None:
     """Both folders have the same files, byte by byte. Summaries and their JSON may differ in host times."""
     assert files(ours) == files(theirs)

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 import spinet
 from spinet import cli, collectives
+from spinet._core import UsageError
 
 NETWORKS = Path("experiments/networks")
 
@@ -51,6 +52,34 @@ def test_steps_threads_and_hooks_change_no_result() -> None:
     assert result.table("frames").equals(whole.table("frames"))
     assert net[3].packets.equals(whole.nodes["n3"].packets)
     assert len(seen) == 600 and seen == sorted(seen)
+
+
+def test_ends_of_links_are_captured(tmp_path: Path) -> None:
+    net = spinet.Network(topology="pair", link={"rate": "100G", "delay": "300 ns"}, captures=["n*", "n1:0"])
+    net[0].host.send = {"source": "udp:size=256,count=5,rate=10G", "to": "n1"}
+    net.run(until="100 ns")
+    with pytest.raises(UsageError, match="there is no capture of `n0:0`"):
+        net.result.captured("n0:0")  # it is complete at the end
+    result = net.run()
+    sent, received = result.captured("n0:0"), result.captured("n1:0")
+    assert [one.data for one in sent] == [one.data for one in received] and len(sent) == 5
+    assert {arrived.time_ns - left.time_ns for left, arrived in zip(sent, received, strict=True)} == {300}
+    result.save(tmp_path / "saved")
+    net.save(tmp_path / "net.toml")
+    for threads in (1, 2):
+        folder = tmp_path / str(threads)
+        spinet.run(tmp_path / "net.toml", threads=threads, folder=folder)
+        for name in ("links/n0-0.pcapng", "links/n1-0.pcapng"):
+            assert (folder / name).read_bytes() == (tmp_path / "saved" / name).read_bytes()
+    assert sorted(path.name for path in (tmp_path / "saved/links").iterdir()) == ["n0-0.pcapng", "n1-0.pcapng"]
+    assert spinet.run(tmp_path / "net.toml").captured("n1:0") == received
+
+
+@pytest.mark.parametrize("end", ["n2", "n0:1", "n0:x", ""])
+def test_an_end_that_no_link_has_is_refused(end: str) -> None:
+    net = spinet.Network(topology="pair", captures=[end])
+    with pytest.raises(spinet.InputError, match=f"captures is `{end}`, must be NODE or NODE:PORT of a node or switch"):
+        net.run()
 
 
 def test_a_hook_gets_events_and_stops_the_run() -> None:

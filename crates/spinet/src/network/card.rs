@@ -9,8 +9,9 @@ use super::messages::{MESSAGES, MessageLog};
 use super::observed::Observed;
 use super::place::{Places, place};
 use super::progress::{NodeProgress, Sum};
-use super::select::Kept;
+use super::select::{Kept, refused};
 use super::setup::{NodeSetup, Setup};
+use super::taps::captures;
 use crate::goal::{self, Finished};
 use crate::ranks::Ranks;
 use crate::run::{Card, Ended, HORIZON, InjectError, Nodes, Port, Progress, Rows, RunError, Simulated, Wanted};
@@ -84,6 +85,11 @@ impl NetworkCard {
         let timeline = setup.timeline(wanted)?;
         let progress: Vec<Arc<NodeProgress>> = setup.nodes.iter().map(|_| Arc::default()).collect();
         let plan = setup.plan(wanted, &progress);
+        let ends = &setup.experiment.captures;
+        if let (Some(end), true) = (ends.first(), wanted.ranks.is_some()) {
+            return Err(refused("captures", end, "no end in a run with several processes".into()).into());
+        }
+        let captures = captures(ends, &plan, wanted.captures.as_deref())?;
         let is_first = wanted.ranks.as_ref().is_none_or(Ranks::is_first);
         let log = (wanted.tables && is_first).then(FrameLog::default);
         let observed = Rc::new(RefCell::new(Observed {
@@ -109,7 +115,7 @@ impl NetworkCard {
             exchange: wanted.ranks.as_ref().map(|ranks| ranks.0.clone()),
             ranks,
             observer: Some(Box::new(observer)),
-            ..Options::default()
+            captures,
         };
         let built = Network::build(plan, options);
         let (next, network) = match &wanted.ranks {
@@ -409,12 +415,14 @@ impl Simulated for NetworkCard {
         }
         self.observed.borrow_mut().close();
         // After a node failed, the others cannot be reached; `ended` has the reason.
-        let results = self.with_cards(&self.here(), |_, device| device.close()).unwrap_or_default();
+        let end = self.now;
+        let results = self.with_cards(&self.here(), move |_, device| device.close(end)).unwrap_or_default();
         let closed: Result<(), RunError> = results.into_iter().collect();
         self.collect(true);
         match self.wanted.ranks.clone() {
             None => {
                 closed?;
+                self.network.borrow_mut().close().map_err(RunError::new)?;
                 self.observed.borrow_mut().finish_timeline()
             }
             Some(ranks) => self.gather(&ranks, closed.err().map(|error| error.to_string())),

@@ -48,6 +48,10 @@ pub struct NetworkExperiment {
     /// Model of the time that hosts spend on messages of the schedule: `2010` as in LogGOPSim, or `atlahs` as in ATLAHS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Ends of links to capture: `NODE:PORT`, or `NODE` for all ports of a node or switch; a node may be a pattern such as `n*`. Each is a
+    /// file `links/NODE-PORT.pcapng` of the results, with the frames that are sent there and those that arrive. For runs in one process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub captures: Vec<String>,
     /// Accepts priority flow control on routes with a cycle of waits, which can deadlock.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_deadlock: bool,

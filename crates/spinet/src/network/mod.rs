@@ -21,6 +21,7 @@ mod schedule;
 mod select;
 mod setup;
 mod summary;
+mod taps;
 
 pub use card::NetworkCard;
 pub use experiment::{HostSourceSpec, NetworkError, NetworkExperiment, NodeSpec};

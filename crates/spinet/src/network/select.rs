@@ -166,7 +166,8 @@ fn fitting(pattern: &str, names: &[&str]) -> Result<Vec<bool>, String> {
     if fits.contains(&true) { Ok(fits) } else { Err(allowed()) }
 }
 
-fn refused(key: &str, found: &str, allowed: String) -> NetError {
+/// The error for a value of a run's options.
+pub fn refused(key: &str, found: &str, allowed: String) -> NetError {
     NetError::Plan { key: key.into(), found: format!("`{found}`"), allowed }
 }
 
