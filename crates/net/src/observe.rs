@@ -133,7 +133,8 @@ pub enum What {
     },
     /// A switch marked congestion in it.
     Marked,
-    /// Bytes in an output queue of a switch, or in a transmitter's queue of a device, after the frame came or left.
+    /// Bytes in an output queue of a switch, or in a transmitter's queue of a device, after the frame came or left. In a switch, a frame
+    /// has left with its last bit; in a device, when it begins.
     Depth {
         /// Output.
         port: PortId,

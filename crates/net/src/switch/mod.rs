@@ -55,8 +55,8 @@ pub struct SwitchCounts {
 
 /// Something to do at a time. The order of variants is the order at one time.
 enum Kind {
-    /// The last bit of a frame has left: its room is free.
-    Release { output: usize, input: usize, class: u8, bytes: u64 },
+    /// The last bit of a frame has left: its room is free. With an observer, `frame` is for its row.
+    Release { output: usize, input: usize, class: u8, bytes: u64, frame: Option<Frame> },
     /// A pause frame holds from now on.
     Order { port: usize, pause: Pause },
     /// A frame's first bit comes in.
@@ -148,9 +148,14 @@ impl Switch {
                 }
                 self.serve(output, now, out);
             }
-            Kind::Release { output, input, class, bytes } => {
+            Kind::Release { output, input, class, bytes, frame } => {
                 if let Some(port) = &mut self.outputs[output] {
-                    port.depth[usize::from(class)] -= bytes;
+                    let depth = &mut port.depth[usize::from(class)];
+                    *depth -= bytes;
+                    if let Some(frame) = frame {
+                        let what = What::Depth { port: PortId(output as u16), class, bytes: *depth };
+                        out.row(now, &frame, what);
+                    }
                 }
                 if self.buffer.release(input, class, bytes) {
                     self.pause(input, class, 0, now, out);
@@ -306,16 +311,13 @@ impl Switch {
             let Some(Queued { input, frame }) = port.pop(class) else { return };
             let bytes = frame.len() as u64;
             let slot = port.line.send(now, frame.len());
-            let depth = port.depth[class] - bytes;
-            if out.is_observed() {
-                out.row(now, &frame, What::Depth { port: number, class: class as u8, bytes: depth });
-            }
+            let kept = out.is_observed().then(|| frame.clone());
             self.inside.frames -= 1;
             self.inside.bytes -= bytes;
             self.counts.forwarded += 1;
             self.hash = fold(fold(self.hash, now.fs() ^ output as u64), frame.hash);
             out.transmit(number, slot, frame);
-            self.schedule(slot.tail, Kind::Release { output, input, class: class as u8, bytes });
+            self.schedule(slot.tail, Kind::Release { output, input, class: class as u8, bytes, frame: kept });
         }
     }
 

@@ -5,12 +5,13 @@ use kernel::Time;
 use net::NodeId;
 use net::device::Attached;
 use net::line::{Framing, Rate};
-use net::network::Network;
+use net::network::{Network, Options};
 use net::node::Node;
-use net::observe::DropReason;
+use net::observe::{DropReason, Row, What};
 use net::plan::Plan;
 use net::span::{Ratio, Span};
 use net::switch::params::{Buffering, Choice, EcnParams, Forwarding, PfcParams, Schedule, SwitchParams};
+use std::sync::{Arc, Mutex};
 
 /// Byte time at 100 Gbit/s, in ps.
 const BYTE: u64 = 80;
@@ -104,6 +105,27 @@ fn incast_takes_the_serialisation_of_all_frames() {
     let left = (last_head - first_left) / 1024 + 1;
     let peak = counts(&mut network, n + 1).peak_queue;
     assert_eq!(peak, (u64::from(n * k) - left) * len as u64);
+}
+
+#[test]
+fn rows_of_a_queue_add_up() {
+    let rows: Arc<Mutex<Vec<Row>>> = Arc::default();
+    let kept = rows.clone();
+    let observer = move |rows: &[Row]| {
+        kept.lock().unwrap().extend_from_slice(rows);
+        Ok(())
+    };
+    let options = Options { threads: 1, observer: Some(Box::new(observer)), ..Options::default() };
+    let mut network = Network::build(incast(8, 20, 1000, SwitchParams::default()), options).unwrap();
+    assert_eq!(network.run_until(LONG).unwrap().next, None);
+    let (mut queued, mut n) = (0, 0);
+    for row in rows.lock().unwrap().iter().filter(|row| row.node == NodeId(9)) {
+        if let What::Depth { bytes, .. } = row.what {
+            assert_eq!(bytes.abs_diff(queued), 1000, "each frame comes once and leaves once");
+            (queued, n) = (bytes, n + 1);
+        }
+    }
+    assert_eq!((queued, n), (0, 2 * 8 * 20));
 }
 
 #[test]
