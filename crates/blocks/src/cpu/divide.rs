@@ -217,22 +217,10 @@ mod tests {
     /// A divisor for which a division takes 10 cycles: it has seven leading zeros.
     const TEN_CYCLES: u32 = 0x0100_0000;
 
-    struct Lines(PresentLines);
-
-    impl FetchLines for Lines {
-        fn present(&self, addr: u32) -> bool {
-            self.0.get(addr as usize >> 4) == Some(true)
-        }
-
-        fn there(&self) -> &[u8] {
-            self.0.counts()
-        }
-    }
-
     struct Bench {
         core: Core,
         program: Program,
-        lines: Lines,
+        lines: PresentLines,
     }
 
     impl Bench {
@@ -249,7 +237,7 @@ mod tests {
             let mut core = Core::new(Profile::Ri5cy, 0, 0);
             core.set_x(12, 12_345);
             core.set_x(13, divisor);
-            Bench { core, program: Program::new(Isa::RV32IMAC, 0, code), lines: Lines(lines) }
+            Bench { core, program: Program::new(Isa::RV32IMAC, 0, code), lines }
         }
 
         fn run(&mut self, horizon: Cycle) -> (Stop, Cycle) {
@@ -302,13 +290,13 @@ mod tests {
         let mut stops = vec![bench.run(100)];
         while stops.last() != Some(&(Stop::Fetch(16), 13)) {
             if at == 4 && stops.last() == Some(&(Stop::Pause, 3)) {
-                bench.lines.0.set(1, true);
+                bench.lines.set(1, true);
                 return bench.leaves(16);
             }
             stops.push(bench.run(100));
         }
         assert_eq!(stops, [(Stop::Prefetch(16, 1), 3), (Stop::Pause, 3), (Stop::Fetch(16), 13)]);
-        bench.lines.0.set(1, true);
+        bench.lines.set(1, true);
         bench.core.fetched(at);
         bench.leaves(16)
     }
@@ -333,7 +321,7 @@ mod tests {
             let mut bench = Bench::new(&text, 2, TEN_CYCLES);
             // The branch leaves decode in cycle 0. The division goes to EX in cycle 2, so the jump enters decode in cycle 3.
             assert_eq!(bench.run(100), (Stop::Prefetch(64, 2), 3));
-            bench.lines.0.set(4, true);
+            bench.lines.set(4, true);
             assert_eq!((bench.leaves(16), bench.leaves(64)), (12, 13), "{jump}");
         }
     }
@@ -350,7 +338,7 @@ mod tests {
         let text = format!("{NOP}{NOP}{NOP} divu a1, a2, a3\n jal zero, there\n {}there:\n {NOP}", NOP.repeat(7));
         let mut bench = Bench::new(&text, 1, TEN_CYCLES);
         assert_eq!(bench.run(100), (Stop::Prefetch(16, 1), 3));
-        bench.lines.0.set(1, true);
+        bench.lines.set(1, true);
         assert_eq!(bench.run(100), (Stop::Prefetch(48, 3), 3));
     }
 

@@ -51,6 +51,18 @@ impl PresentLines {
     }
 }
 
+/// For tests of cores: the lines of a program that begins at address 0.
+#[cfg(test)]
+impl FetchLines for PresentLines {
+    fn present(&self, addr: u32) -> bool {
+        self.get(addr as usize >> 4) == Some(true)
+    }
+
+    fn there(&self) -> &[u8] {
+        self.counts()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -19,25 +19,13 @@ static CAUSES: [&str; Lost::NAMES.len() + 1] = causes(&["l1"]);
 struct Bench {
     core: Core,
     program: Program,
-    lines: Lines,
+    lines: PresentLines,
     words: Vec<[u8; 4]>,
     /// Completes plain accesses by [`Core::pass_plain`], if it can.
     is_swift: bool,
     has_profile: bool,
     /// Number of such accesses.
     swift: usize,
-}
-
-struct Lines(PresentLines);
-
-impl FetchLines for Lines {
-    fn present(&self, addr: u32) -> bool {
-        self.0.get(addr as usize >> 4) == Some(true)
-    }
-
-    fn there(&self) -> &[u8] {
-        self.0.counts()
-    }
 }
 
 impl Bench {
@@ -50,7 +38,7 @@ impl Bench {
             core.set_profile(&program, &CAUSES, Box::new(|_| 0));
         }
         let words = (0..WORDS).map(|_| (random.below(1 << 32) as u32).to_le_bytes()).collect();
-        let lines = Lines(PresentLines::new(code.len() / 16));
+        let lines = PresentLines::new(code.len() / 16);
         Bench { core, program, lines, words, is_swift, has_profile, swift: 0 }
     }
 
@@ -60,12 +48,12 @@ impl Bench {
             match self.core.run(&self.program, &self.lines, horizon) {
                 Stop::Access => return true,
                 Stop::Fetch(addr) => {
-                    let Some(_) = self.lines.0.get(addr as usize >> 4) else { return false };
-                    self.lines.0.set(addr as usize >> 4, true);
+                    let Some(_) = self.lines.get(addr as usize >> 4) else { return false };
+                    self.lines.set(addr as usize >> 4, true);
                     self.core.fetched(self.core.time() + 3);
                 }
-                Stop::Prefetch(addr, _) if self.lines.0.get(addr as usize >> 4).is_some() => {
-                    self.lines.0.set(addr as usize >> 4, true);
+                Stop::Prefetch(addr, _) if self.lines.get(addr as usize >> 4).is_some() => {
+                    self.lines.set(addr as usize >> 4, true);
                 }
                 Stop::Yield => horizon = self.core.time() + RUN_AHEAD,
                 _ => return false,

@@ -2,19 +2,6 @@ use super::*;
 use crate::cpu::PresentLines;
 use isa::riscv::Isa;
 
-/// Only the first line is present.
-struct First(PresentLines);
-
-impl FetchLines for First {
-    fn present(&self, addr: u32) -> bool {
-        self.0.get(addr as usize >> 4) == Some(true)
-    }
-
-    fn there(&self) -> &[u8] {
-        self.0.counts()
-    }
-}
-
 /// Line fetched behind a waiting store at `at`; `widths` lists the bytes of all instructions.
 fn behind(widths: &[u8], at: u32) -> Option<(u32, Cycle)> {
     let store = 0x0000_2023u32.to_le_bytes(); // sw x0, 0(x0)
@@ -31,8 +18,8 @@ fn behind(widths: &[u8], at: u32) -> Option<(u32, Cycle)> {
         .flatten()
         .collect();
     let program = Program::new(Isa::RV32IMAC, 0, &code);
-    let mut lines = First(PresentLines::new(code.len().div_ceil(16)));
-    lines.0.set(0, true);
+    let mut lines = PresentLines::new(code.len().div_ceil(16));
+    lines.set(0, true);
     let mut core = Core::new(Profile::Ri5cy, 0, 0);
     assert_eq!(core.run(&program, &lines, 100), Stop::Access);
     assert_eq!(core.pc(), at);
@@ -40,16 +27,16 @@ fn behind(widths: &[u8], at: u32) -> Option<(u32, Cycle)> {
 }
 
 /// A core at address 0 of this program, of which only the first line is present.
-fn cold(text: &str) -> (Core, Program, First) {
+fn cold(text: &str) -> (Core, Program, PresentLines) {
     let code = testkit::text::assemble(0, text);
-    let mut lines = First(PresentLines::new(code.len().div_ceil(16)));
-    lines.0.set(0, true);
+    let mut lines = PresentLines::new(code.len().div_ceil(16));
+    lines.set(0, true);
     (Core::new(Profile::Ri5cy, 0, 0), Program::new(Isa::RV32IMAC, 0, &code), lines)
 }
 
 /// Runs a core in steps of `step` cycles, with accesses granted at once, until it needs a line; returns that stop and
 /// its time.
-fn run_in_steps(program: &Program, lines: &First, step: Cycle) -> (Stop, Cycle) {
+fn run_in_steps(program: &Program, lines: &PresentLines, step: Cycle) -> (Stop, Cycle) {
     let (mut core, mut horizon) = (Core::new(Profile::Ri5cy, 0, 0), step);
     loop {
         match core.run(program, lines, horizon) {
@@ -104,7 +91,7 @@ fn a_jump_does_not_wait_for_a_result_from_before_its_line_came() {
     let (mut core, program, mut lines) = cold(&format!("{NOP}{NOP}{NOP} addi a5, zero, 0\n jalr zero, 0(a5)\n"));
     assert!(matches!(core.run(&program, &lines, 100), Stop::Prefetch(16, _)));
     assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Fetch(16), 4));
-    lines.0.set(1, true);
+    lines.set(1, true);
     core.fetched(12);
     assert_eq!((core.run(&program, &lines, 13), core.time()), (Stop::Yield, 12 + timing::JUMP));
 }
@@ -130,7 +117,7 @@ fn a_jump_that_waits_behind_an_access_asks_for_its_target_when_another_line_has_
     assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Access, 2));
     core.wait_for_access(&program, &lines);
     assert_eq!(core.fetch_behind_access(&program, &lines), Some((16, 1)));
-    lines.0.set(1, true);
+    lines.set(1, true);
     core.line_came();
     assert_eq!(core.fetch_at_target(&program, &lines, 11, true), Some(32));
     core.complete(20, 0);
@@ -212,8 +199,8 @@ fn the_second_half_of_an_instruction_is_requested_when_the_one_before_enters_dec
     let mut code = testkit::text::assemble(0, &format!("{NOP}{NOP} lw a2, 0(zero)\n addi a3, a2, 1\n {NOP}{NOP}"));
     code.splice(0..4, [1, 0]); // c.nop: the addition is at 10, and the instruction after it straddles lines.
     let program = Program::new(Isa::RV32IMAC, 0, &code);
-    let mut lines = First(PresentLines::new(code.len().div_ceil(16)));
-    lines.0.set(0, true);
+    let mut lines = PresentLines::new(code.len().div_ceil(16));
+    lines.set(0, true);
     // The load leaves decode in cycle 2, and the addition enters it in cycle 3, where it waits for the load until cycle 4.
     // The cache looks for the next line in cycle 4: two cycles after the load, or none after the addition.
     for (step, want) in [(1, (Stop::Prefetch(16, 2), 2)), (100, (Stop::Prefetch(16, 0), 4))] {
@@ -240,8 +227,8 @@ fn the_second_half_of_a_target_is_fetched_when_the_first_has_come() {
     code.splice(28..28, [1, 0]); // c.nop: the instruction behind it straddles lines and is the jump's target.
     code[..4].copy_from_slice(&0x01e0_006fu32.to_le_bytes()); // jal x0, 30
     let program = Program::new(Isa::RV32IMAC, 0, &code);
-    let mut lines = First(PresentLines::new(code.len().div_ceil(16)));
-    lines.0.set(0, true);
+    let mut lines = PresentLines::new(code.len().div_ceil(16));
+    lines.set(0, true);
     let mut core = Core::new(Profile::Ri5cy, 0, 0);
     assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Fetch(16), timing::JUMP));
     core.fetched(10);
@@ -276,8 +263,8 @@ fn behind_a_waiting_store_the_next_line_is_requested_from_the_last_word_or_in_de
 fn behind_an_event_load_a_jump_does_not_ask_for_its_target() {
     let text = format!("p.elw a0, 0(zero)\n jal zero, there\n {}there:\n {NOP}", NOP.repeat(6));
     let code = testkit::text::assemble(0, &text);
-    let mut lines = First(PresentLines::new(code.len().div_ceil(16)));
-    lines.0.set(0, true);
+    let mut lines = PresentLines::new(code.len().div_ceil(16));
+    lines.set(0, true);
     let program = Program::new(Isa::RV32IMAC_XPULPV2, 0, &code);
     let mut core = Core::new(Profile::Ri5cy, 0, 0);
     assert_eq!(core.run(&program, &lines, 100), Stop::Access);
@@ -293,8 +280,8 @@ fn a_core_asks_for_the_first_line_of_a_straddling_target_as_early_in_small_steps
     let mut code = 0x01e0_006fu32.to_le_bytes().to_vec(); // jal zero, 30
     code.extend([0x01, 0x00].repeat(13)); // c.nop
     code.extend(0x0000_0013u32.to_le_bytes()); // nop, in lines 1 and 2
-    let mut lines = First(PresentLines::new(code.len().div_ceil(16)));
-    lines.0.set(0, true);
+    let mut lines = PresentLines::new(code.len().div_ceil(16));
+    lines.set(0, true);
     let program = Program::new(Isa::RV32IMAC, 0, &code);
     for step in [1, 100] {
         assert_eq!(run_in_steps(&program, &lines, step), (Stop::Fetch(16), 2));
