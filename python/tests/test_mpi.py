@@ -113,7 +113,7 @@ def test_links_are_not_captured_by_several_processes(tmp_path: Path) -> None:
     net.save(path)
     ended = mpiexec(2, "run", str(path), "-o", str(tmp_path / "result"))
     assert ended.returncode == 2, ended.stderr
-    assert "captures is `n*`, must be no end in a run with several processes" in ended.stderr
+    assert "captures is `n*`, must be empty in a run of several processes" in ended.stderr
     assert not (tmp_path / "result").exists()
 
 

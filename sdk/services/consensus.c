@@ -514,8 +514,9 @@ static void write_reply(const task_t *task, uint32_t number, uint32_t state, uin
 }
 
 /*
- * The card of a client writes replies to host memory. A network that repeats or delays requests makes replicas refuse those that
- * have their slot already, so an answer remains: handler memory has a word for each, 0 if there is none.
+ * The card of a client writes replies to host memory. If the network repeats or delays a request that has its slot already, a
+ * replica refuses it. Such a late refusal must not replace the answer, so handler memory has a
+ * word for each answer, 0 if there is none.
  */
 __handler__ void client_ph(handler_args_t *args)
 {
@@ -527,7 +528,7 @@ __handler__ void client_ph(handler_args_t *args)
     }
     const uint32_t number = message->entry.number, state = 256u | (uint32_t)message->from << 24;
     volatile uint32_t *answer = (volatile uint32_t *)task->handler_mem + number % CONSENSUS_REPLIES;
-    /* Low half: slot + 1. High half: which of the requests with this place. */
+    /* Low half: slot + 1. High half: the round of request numbers that this word belongs to. */
     const uint32_t turn = number / CONSENSUS_REPLIES << 16;
     if (message->status == CONSENSUS_OK) {
         amo_store(answer, turn | (message->slot + 1));

@@ -167,13 +167,13 @@ static inline void storage_clear_sums(storage_node_t *node, storage_sums_t *sums
     sums->done = 0;
 }
 
-#define STORAGE_NO_STRIPE STORAGE_STRIPES        /* younger stripes have all places */
+#define STORAGE_NO_STRIPE STORAGE_STRIPES        /* no place is free yet */
 #define STORAGE_REPEATED (STORAGE_STRIPES + 1)   /* the products of this data block have come before */
 
 /*
  * Number of this message's stripe, which the stripe's first message opens, or one of the numbers above. A network that repeats
- * packets repeats messages of one packet, so finished stripes keep their places as long as possible, to be found then. With a lock,
- * a DMA of 1 KiB from L2 and one or two atomics there; a new stripe needs a second DMA.
+ * packets also repeats messages of one packet. So that such a message finds its stripe, a finished stripe keeps its place until
+ * another one needs it. Takes a lock, copies 1 KiB from L2 by DMA, and does one or two atomics there. A new stripe needs a second DMA.
  */
 static inline uint32_t storage_open_stripe(const handler_args_t *args, const storage_packet_t *header, uint32_t rank)
 {
@@ -193,7 +193,8 @@ static inline uint32_t storage_open_stripe(const handler_args_t *args, const sto
             is_open = true;
             break;
         }
-        /* Take an unused place, or that of the oldest finished stripe, or of the oldest one of those that are old enough. */
+        /* A new stripe takes an unused place. If there is none, it replaces the oldest finished stripe, else the oldest one that
+           began at least STORAGE_STRIPE_CYCLES ago. */
         const uint32_t value = one->client == 0 ? UINT32_MAX : (now - one->began) / 2 | one->is_finished << 31;
         if (value > most) {
             place = i;

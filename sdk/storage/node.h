@@ -14,7 +14,7 @@
 #define STORAGE_BUFFERS 512  /* accumulators */
 #define STORAGE_LOCKS 64     /* locks of places that are read, changed and written */
 #define STORAGE_STRIPE_CYCLES 1000000u /* age at which an unfinished stripe may be given up; no message lives so long */
-#define STORAGE_RANKS 256    /* data blocks that a stripe can have, and one: a bit for each */
+#define STORAGE_RANKS 256    /* bits for data blocks: one more than a stripe can have */
 #define STORAGE_SETS 32      /* updates of RAID-5 that a node remembers, by request number: sets of STORAGE_WAYS */
 #define STORAGE_WAYS 4
 

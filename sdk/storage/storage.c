@@ -11,8 +11,8 @@
  * Distributed File Systems", SC 2022, as presented at the OFA Workshop 2022; the packet format (wire.h) is our own.
  *
  * Packets of a message may come twice, and in any order between its first and last one. A message of one packet that comes twice
- * is two messages: nodes ignore the second one where it would change the result, in parity. If packets are missing at its
- * end, the node answers STORAGE_TORN, and the client repeats the message with the next attempt.
+ * is two messages: the nodes that compute parity ignore the second one, because it would change the parity. If packets are
+ * missing at the end of a message, the node answers STORAGE_TORN, and the client repeats the message with the next attempt.
  *
  * Memory: handler memory and scratchpad as in node.h, 845 KiB in L2 and 156 KiB in each L1. Handler memory beyond that is for
  * objects that clients keep on the card. Cost: see docs/guides/storage.md.

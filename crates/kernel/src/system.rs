@@ -232,7 +232,7 @@ impl System {
         self.is_woken.set(true);
         let mut first = 0;
         loop {
-            // Only the last domain has another edge now, unless it woke others.
+            // Only the domain that has just ticked has a new next edge, unless it woke others.
             if self.is_woken.take() {
                 self.domains.iter().zip(&mut nexts).for_each(|((domain, _), next)| next.update(domain.next_or_never()));
             } else {

@@ -114,7 +114,7 @@ impl Network {
         self.run_until_while(until, || ())
     }
 
-    /// The same, and calls `meanwhile` on this thread while the threads of the nodes simulate.
+    /// Does the same as [`Self::run_until`], and calls `meanwhile` on this thread while the threads of the nodes simulate.
     pub fn run_until_while(&mut self, until: Time, meanwhile: impl FnOnce()) -> Result<Progress, NetError> {
         self.send_all(|| Command::Run(until))?;
         meanwhile();

@@ -134,7 +134,7 @@ pub enum What {
     /// A switch marked congestion in it.
     Marked,
     /// Bytes in an output queue of a switch, or in a transmitter's queue of a device, after the frame came or left. In a switch, a frame
-    /// has left with its last bit; in a device, when it begins.
+    /// leaves the queue with its last bit; in a device, with its first bit.
     Depth {
         /// Output.
         port: PortId,

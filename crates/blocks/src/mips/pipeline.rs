@@ -186,7 +186,7 @@ impl Pipeline {
         self.executed + 1 >= self.settled && !(is_in_scratchpad && self.fetches() < self.behind_data[self.n_data & 3])
     }
 
-    /// Completes a [`What::Plain`] or a [`What::Branch`] if the pipeline flows. A branch may have to wait for the result of the last
+    /// Completes a [`What::Plain`] or a [`What::Branch`] that nothing delays. A branch may have to wait for the result of the last
     /// instruction.
     #[inline(always)]
     pub fn flow(&mut self, slot: &Slot) {

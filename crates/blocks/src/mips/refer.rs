@@ -122,7 +122,7 @@ impl DataPort {
             .any(|UnderWay { pending, .. }| is_store(pending) && pending.addr.wrapping_sub(first) < bytes)
     }
 
-    /// Opens the memory's lane, if it offers one and the channels would not delay anything either.
+    /// Opens the memory's lane if it offers one, and if the channels have the lane's times: one cycle of latency, and always room.
     pub fn open_lane(&mut self) {
         let Requester { references, replies } = &self.requester;
         let is_usual = |(capacity, latency)| capacity >= MAX_UNDER_WAY && latency == 1;

@@ -87,7 +87,7 @@ impl NetworkCard {
         let plan = setup.plan(wanted, &progress);
         let ends = &setup.experiment.captures;
         if let (Some(end), true) = (ends.first(), wanted.ranks.is_some()) {
-            return Err(refused("captures", end, "no end in a run with several processes".into()).into());
+            return Err(refused("captures", end, "empty in a run of several processes".into()).into());
         }
         let captures = captures(ends, &plan, wanted.captures.as_deref())?;
         let is_first = wanted.ranks.as_ref().is_none_or(Ranks::is_first);

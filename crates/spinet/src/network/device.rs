@@ -282,8 +282,8 @@ impl CardDevice {
 
     /// Writes all buffered output, and completes the rows of packets that are inside.
     ///
-    /// How far a card ran depends on the other nodes of its thread, so it first runs to `end`, the end of the run. Nothing happens until
-    /// then, but the card's summary has its time.
+    /// How far a card has run depends on the other nodes of its thread. So it first runs to `end`, the end of the run. Nothing more
+    /// happens to it until then, but its summary contains the time that it has reached.
     pub fn close(&mut self, end: Time) -> Result<(), RunError> {
         if self.unbuilt.is_none() && !self.is_plain && self.card.ended().is_none() {
             self.card.run_until(end)?;

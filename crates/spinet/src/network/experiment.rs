@@ -49,7 +49,8 @@ pub struct NetworkExperiment {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Ends of links to capture: `NODE:PORT`, or `NODE` for all ports of a node or switch; a node may be a pattern such as `n*`. Each is a
-    /// file `links/NODE-PORT.pcapng` of the results, with the frames that are sent there and those that arrive. For runs in one process.
+    /// file `links/NODE-PORT.pcapng` of the results, with the frames that are sent and received there. A run of several processes
+    /// cannot capture.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub captures: Vec<String>,
     /// Accepts priority flow control on routes with a cycle of waits, which can deadlock.
