@@ -262,7 +262,7 @@ impl Network {
         self.failure.clone().map_or(Ok(()), Err)
     }
 
-    /// Waits for `n` replies, each from another thread. If several threads failed, returns the error of the node with the lowest number.
+    /// Waits for `n` replies, each from another thread. If several threads failed, returns the earliest error.
     fn collect(&mut self, n: usize) -> Result<Vec<Reply>, NetError> {
         let mut replies = Vec::new();
         let mut failures = Vec::new();

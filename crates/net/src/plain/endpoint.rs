@@ -110,8 +110,9 @@ pub struct Endpoint {
     program: Box<dyn Program>,
     host: Host,
     events: Agenda<u8, Kind>,
-    /// The time of the current event.
+    /// The time of the current event, and that of the program's last event.
     now: Time,
+    told_at: Time,
     outgoing: NumberMap<NodeId, Outgoing>,
     /// Peers with packets to send, in the order of their turns.
     turns: VecDeque<NodeId>,
@@ -170,6 +171,7 @@ impl Endpoint {
             host,
             events: Agenda::default(),
             now: Time::ZERO,
+            told_at: Time::ZERO,
             outgoing: NumberMap::default(),
             turns: VecDeque::new(),
             answers: VecDeque::new(),
@@ -245,6 +247,11 @@ impl Endpoint {
         self.events.next()
     }
 
+    /// Time of the last event that its program got.
+    pub fn told_at(&self) -> Time {
+        self.told_at
+    }
+
     /// Frames that arrived and are not handled yet.
     pub fn inside(&self) -> Tally {
         self.inside
@@ -258,6 +265,14 @@ impl Endpoint {
     /// Describes what its program waits for, if anything.
     pub fn waits_for(&self) -> Option<String> {
         self.program.waits_for()
+    }
+
+    /// Peers that did not answer, so that nothing is sent to them any more, in order of their numbers.
+    pub fn silent_peers(&self) -> Vec<NodeId> {
+        let silent = self.outgoing.iter().filter(|(_, peer)| peer.has_given_up);
+        let mut silent: Vec<NodeId> = silent.map(|(&peer, _)| peer).collect();
+        silent.sort_unstable();
+        silent
     }
 
     /// Returns true if events are left or its program waits for something.
@@ -415,6 +430,7 @@ impl Endpoint {
     /// Gives the program an event.
     fn tell(&mut self, now: Time, event: Event) -> Result<(), NodeFailure> {
         self.host.now = now;
+        self.told_at = now;
         self.program.event(event, &mut self.host);
         self.obey(now)
     }
@@ -485,7 +501,7 @@ impl Endpoint {
         peer.has_event = false;
         match peer.timer {
             Some(at) if at <= now => {
-                peer.time_out(self.params.transport);
+                peer.time_out(&self.params);
                 peer.timer = None;
                 self.enlist(to);
             }

@@ -43,6 +43,8 @@ pub struct PlainParams {
     pub ack_every: u32,
     /// Time without progress after which the sender repeats packets.
     pub timeout: Span,
+    /// Timeouts in a row without progress after which the sender gives up its peer.
+    pub retries: u32,
     /// Rate control; off by default. `dcqcn = {}` uses the default parameters. Senders and receivers must both enable it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dcqcn: Option<DcqcnParams>,
@@ -64,6 +66,7 @@ impl Default for PlainParams {
             window: 256,   // assumed: 1 MiB in flight, more than 400 Gbit/s in 20 us
             ack_every: 16, // assumed
             timeout: Span::from_fs(100_000_000_000), // assumed: 100 us, some round trips under load
+            retries: 100,  // assumed: 10 ms of silence; chance does not lose 100 packets in a row
             dcqcn: None,
             costs: Costs::default(),
         }
@@ -76,6 +79,7 @@ impl PlainParams {
         within("mtu", self.mtu, 64, MAX_MTU)?;
         within("class", self.class, 0, 7)?;
         within("window", self.window, 1, 1 << 20)?;
+        within("retries", self.retries, 0, 1 << 20)?;
         if let Some(dcqcn) = &self.dcqcn {
             dcqcn.check().map_err(|error| error.inside("dcqcn"))?;
         }

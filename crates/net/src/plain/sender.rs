@@ -54,6 +54,10 @@ pub(super) struct Outgoing {
     pub has_turn: bool,
     /// An event for the timer is under way.
     pub has_event: bool,
+    /// Timeouts since the last progress.
+    timeouts: u32,
+    /// There were more timeouts than retries are allowed, so nothing is sent any more.
+    pub has_given_up: bool,
     /// Packets sent again.
     pub repeated: u64,
     /// All packets below this sequence number were sent at least once.
@@ -70,7 +74,7 @@ impl Outgoing {
     /// Returns true if a packet may leave.
     pub fn is_ready(&self, params: &PlainParams) -> bool {
         let has_window = !params.acknowledges() || self.next < self.done + u64::from(params.window);
-        !self.repeats.is_empty() || self.next < self.posted && has_window
+        !self.has_given_up && (!self.repeats.is_empty() || self.next < self.posted && has_window)
     }
 
     /// Sequence number below which all packets were acknowledged, or have left if there are no acknowledgments.
@@ -125,6 +129,7 @@ impl Outgoing {
         }
         self.done = below;
         self.next = self.next.max(below);
+        self.timeouts = 0;
         if self.repeating.first().is_some_and(|&psn| psn < below) {
             self.repeats.retain(|&psn| psn >= below);
             self.repeating = self.repeating.split_off(&below);
@@ -150,7 +155,9 @@ impl Outgoing {
     }
 
     /// No packet was acknowledged during the timeout.
-    pub fn time_out(&mut self, transport: Transport) {
-        self.repeat(self.done, transport);
+    pub fn time_out(&mut self, params: &PlainParams) {
+        self.timeouts += 1;
+        self.has_given_up = self.timeouts > params.retries;
+        self.repeat(self.done, params.transport);
     }
 }
