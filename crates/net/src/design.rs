@@ -169,12 +169,16 @@ impl<'a> Draft<'a> {
             let ip = node.ip.unwrap_or(directory.ip(id));
             let mac = match &node.mac {
                 None => directory.mac(id),
-                Some(text) => text.parse::<Mac>().map_err(|error| ParamError {
+                Some(text) => text.parse::<Mac>().ok().filter(|mac| !mac.is_multicast()).ok_or_else(|| ParamError {
                     key: format!("nodes[{i}].mac"),
                     found: format!("`{text}`"),
-                    allowed: error.to_string(),
+                    allowed: "the MAC address of a node, such as 02:00:00:00:00:01; bit 0 of the first byte is 0"
+                        .into(),
                 })?,
             };
+            must(&format!("nodes[{i}].ip"), ip.to_string(), !ip.is_multicast() && !ip.is_broadcast(), || {
+                "the address of a node, not of a group of nodes".into()
+            })?;
             if node.ip.is_some() || node.mac.is_some() {
                 directory.assign(id, ip, mac).map_err(|holder| ParamError {
                     key: format!("nodes[{i}].ip or mac"),
@@ -398,9 +402,8 @@ impl<'a> Draft<'a> {
         let (n, n_devices) = (self.names.len(), self.n_devices as usize);
         for (node, ports) in self.ports.iter().enumerate() {
             let is_device = node < n_devices;
-            must("links", format!("none of `{}`", self.names[node]), !is_device || !ports.is_empty(), || {
-                "at least one for each node".into()
-            })?;
+            let links = || format!("a list without node `{}`", self.names[node]);
+            must("links", links(), !is_device || !ports.is_empty(), || "one in which each node has a link".into())?;
         }
         let graph = Graph::new(&links, (0..n).map(|node| node >= n_devices).collect());
         if let Some((NodeId(from), NodeId(to))) = graph.parted() {

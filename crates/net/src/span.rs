@@ -2,7 +2,7 @@
 
 use kernel::Time;
 use schemars::JsonSchema;
-use serde::de::Error;
+use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::num::IntErrorKind;
@@ -95,7 +95,7 @@ impl<'de> Deserialize<'de> for BitRate {
         let bps = wire::units::parse_bps(&text).filter(|&bps| bps > 0);
         let refuse = || {
             D::Error::custom(format!(
-                "`{text}` is not a rate above 0; write for example `100G`, or `none` for no limit"
+                "`{text}` is not a rate above 0; write for example `100G` or `800 bit/s`, or `none` for no limit"
             ))
         };
         bps.map(|bps| BitRate(Some(bps))).ok_or_else(refuse)
@@ -111,9 +111,9 @@ impl Serialize for BitRate {
     }
 }
 
-/// A positive ratio, written as `1/8` or `0.125`.
+/// A positive ratio: a text such as `1/8` or `0.125`, or a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
-#[schemars(with = "String")]
+#[schemars(with = "Written")]
 pub struct Ratio {
     /// Numerator.
     pub top: u64,
@@ -137,10 +137,46 @@ impl Ratio {
 
 impl<'de> Deserialize<'de> for Ratio {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
+        let text = deserializer.deserialize_any(RatioText)?;
         let refuse =
             || D::Error::custom(format!("`{text}` is not a ratio above 0; write for example `1/8` or `0.125`"));
         parse_ratio(&text).map(|(top, bottom)| Ratio { top, bottom }).ok_or_else(refuse)
+    }
+}
+
+/// The forms of a ratio in a file.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "only its schema is used")]
+enum Written {
+    Text(String),
+    Number(f64),
+}
+
+/// Reads a ratio as a text.
+struct RatioText;
+
+impl Visitor<'_> for RatioText {
+    type Value = String;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a ratio such as `1/8` or 0.125")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<String, E> {
+        Ok(text.into())
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<String, E> {
+        Ok(number.to_string())
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<String, E> {
+        Ok(number.to_string())
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<String, E> {
+        Ok(number.to_string())
     }
 }
 

@@ -54,6 +54,13 @@ pub fn line_bits(packet_len: usize) -> u64 {
 #[serde(try_from = "String", into = "String")]
 pub struct Mac(pub [u8; 6]);
 
+impl Mac {
+    /// True for the address of a group of stations, such as broadcast.
+    pub fn is_multicast(self) -> bool {
+        self.0[0] & 1 == 1
+    }
+}
+
 impl fmt::Display for Mac {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [a, b, c, d, e, g] = self.0;

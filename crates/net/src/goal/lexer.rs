@@ -29,6 +29,9 @@ pub struct Token {
     pub span: Range<usize>,
 }
 
+/// UTF-8's byte order mark, which some editors write in front of a text.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// The tokens of a text. Memory does not grow with the text.
 pub struct Lexer<'a, R> {
     reader: R,
@@ -45,6 +48,9 @@ impl<'a, R: BufRead> Lexer<'a, R> {
     pub fn new(reader: R, file: &'a str) -> Result<Self, GoalError> {
         let mut lexer = Lexer { reader, file, line: Vec::new(), number: 0, at: 0, is_at_end: false, comment: None };
         lexer.read_line()?;
+        if lexer.line.starts_with(BYTE_ORDER_MARK) {
+            lexer.at = BYTE_ORDER_MARK.len();
+        }
         Ok(lexer)
     }
 

@@ -285,3 +285,10 @@ fn errors_of_labels_and_dependencies() {
               ^"#]],
     );
 }
+
+/// Some editors write a byte order mark in front of UTF-8.
+#[test]
+fn a_byte_order_mark_is_skipped() {
+    let text = "num_ranks 1\nrank 0 {\ncalc 5\n}\n";
+    assert_eq!(read(&format!("\u{feff}{text}")), read(text));
+}

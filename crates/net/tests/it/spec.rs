@@ -6,7 +6,7 @@ use kernel::Time;
 use net::device::Attached;
 use net::network::{Network, Options};
 use net::node::{BuildNode, Node, NodeFailure};
-use net::spec::NetworkSpec;
+use net::spec::{NetworkSpec, SwitchChoice};
 use net::{NodeId, PortId};
 use std::fmt::Write as _;
 
@@ -117,7 +117,7 @@ fn errors_name_the_place_and_the_near_miss() {
     );
     check(
         &with(star, "link = { rate = \"0G\" }"),
-        expect!["`0G` is not a rate above 0; write for example `100G`, or `none` for no limit"],
+        expect!["`0G` is not a rate above 0; write for example `100G` or `800 bit/s`, or `none` for no limit"],
     );
     check(
         &with(star, "link = { delay = \"0 ns\" }"),
@@ -157,7 +157,7 @@ fn errors_name_the_place_and_the_near_miss() {
         &with(star, "link = { delay = \"1 us\", length_m = 3 }"),
         expect!["link.length_m is given with `delay`, must be given alone"],
     );
-    check(two, expect!["links is none of `a`, must be at least one for each node"]);
+    check(two, expect!["links is a list without node `a`, must be one in which each node has a link"]);
     check(
         &with(two, "links = [{ from = \"a\", to = \"sx\" }]"),
         expect!["links[0].to is `sx`, must be a node or switch: `a`, `b`, `sw`; did you mean `sw`?"],
@@ -296,4 +296,23 @@ fn a_spec_comes_back_from_its_text() {
     );
     let text = toml::to_string(&spec).unwrap();
     assert_eq!(read(&text), spec, "{text}");
+}
+
+#[test]
+fn ratios_are_texts_or_numbers() {
+    let alpha = |value: &str| {
+        let text = format!("topology = {{ name = 'star', nodes = 2 }}\nswitch = {{ alpha = {value} }}");
+        let spec = toml::from_str::<NetworkSpec>(&text).map_err(|error| error.message().to_owned())?;
+        Ok::<_, String>(match spec.switch {
+            SwitchChoice::Params(params) => params.alpha.map(|alpha| alpha.times(1000)),
+            SwitchChoice::Preset(_) => None,
+        })
+    };
+    for (value, want) in [("'1/8'", 125), ("'0.125'", 125), ("0.125", 125), ("2", 2000), ("1e-2", 10)] {
+        assert_eq!(alpha(value), Ok(Some(want)), "{value}");
+    }
+    for value in ["0", "-1", "0.0", "-0.5", "nan", "inf", "'x'", "'0/1'"] {
+        let error = alpha(value).unwrap_err();
+        assert!(error.contains("is not a ratio above 0"), "{value}: {error}");
+    }
 }

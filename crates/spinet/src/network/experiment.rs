@@ -168,6 +168,8 @@ pub enum NetworkProblem {
     AddressOfSeveral,
     #[error("`{found}` fits no node of the topology, whose nodes are n0 to {last}")]
     NoSuchNodes { found: String, last: String },
+    #[error("earlier entries describe all nodes of `{found}`; put special entries above general ones")]
+    Shadowed { found: String },
     #[error(transparent)]
     Schedule(#[from] ScheduleProblem),
     #[error("is {found}, must be {allowed}")]

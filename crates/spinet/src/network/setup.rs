@@ -129,9 +129,17 @@ impl Setup {
             let seed = seed_of(experiment.common.seed, number);
             let sends = entry.map(|entry| (entry, experiment.nodes[entry].send.clone()));
             if let Some((entry, mut specs)) = sends {
-                for spec in specs.iter_mut() {
+                let n_sends = specs.len();
+                for (i, spec) in specs.iter_mut().enumerate() {
                     let source = checked(spec, number, seed, &numbers, &design.directory, &base_dir);
-                    let at = |(key, problem): (&str, _)| fault(&["nodes", &entry.to_string(), "send", key], problem);
+                    let at = |(key, problem): (&str, _)| {
+                        // A single source may stand without a list around it.
+                        let i = if n_sends > 1 { i.to_string() } else { String::new() };
+                        let entry = entry.to_string();
+                        let mut path = vec!["nodes", &entry, "send", &i, key];
+                        path.retain(|part| !part.is_empty());
+                        fault(&path, problem)
+                    };
                     node.sends.push(source.map_err(at)?);
                 }
                 // The checked sources have absolute paths.
@@ -308,7 +316,13 @@ fn chosen(specs: &[NodeSpec], n_nodes: u32) -> Result<Vec<Named>, Fault> {
             let last = format!("n{}", n_nodes - 1);
             return Err(at("name", NetworkProblem::NoSuchNodes { found: spec.name.clone(), last }));
         }
-        fits.for_each(|(_, found)| _ = found.get_or_insert(entry));
+        let mut is_used = false;
+        for (_, found) in fits {
+            is_used |= *found.get_or_insert(entry) == entry;
+        }
+        if !is_used {
+            return Err(at("name", NetworkProblem::Shadowed { found: spec.name.clone() }));
+        }
     }
     Ok(all)
 }
