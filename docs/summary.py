@@ -88,6 +88,8 @@ The printed summary begins with them, marked `!`. They do not change the exit co
 | `frames_damaged` | wired | frames reached the host with an error flag |
 | `frames_not_out` | wired | frames were given to the card and did not come out, without a counted drop |
 | `network_drops` | network | links and switches dropped frames |
+| `card_drops` | network | cards dropped packets, by node and reason; `too_long` are frames longer than the card takes |
+| `silent_peers` | network | hosts gave up peers that did not acknowledge packets, see `retries` in `messages` |
 
 A network has the remarks on the programs of its cards: of each kind that of the first node, and the names of others.
 """,

@@ -232,7 +232,9 @@ class TimeSummary(TypedDict):
     """Simulated time."""
 
     simulated_ns: float
-    """Simulated time."""
+    """Simulated time. The complete run of a network ends with its last frame or the last event of a host, whichever
+    is later.
+    """
     skipped_ns: float
     """Idle time that was skipped: no frame was in the card, and its clocks stood still. It is part of
     `simulated_ns`.
@@ -1305,6 +1307,7 @@ NodeSummary = TypedDict(
         "in": "int",
         "done": "int",
         "refused": "int",
+        "dropped_by_reason": "dict[str, int]",
     },
 )
 

@@ -12,7 +12,6 @@ import sys
 import time
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 import spinet
 from spinet.output import OutputFolder
@@ -73,36 +72,33 @@ def test_the_digest_does_not_depend_on_threads_and_processes(seed: int, tmp_path
     assert len(set(digests.values())) == 1, digests
 
 
+def same_files(ours: Path, theirs: Path) -> None:
+    """Both folders have the same files, byte by byte. Summaries and their JSON may differ in host times."""
+    assert files(ours) == files(theirs)
+    for name in files(ours):
+        if name.endswith("summary.json"):
+            ones, others = (json.loads((folder / name).read_text()) for folder in (ours, theirs))
+            assert ones.pop("wall") and others.pop("wall")
+            assert ones == others, name
+        else:
+            assert (ours / name).read_bytes() == (theirs / name).read_bytes(), name
+
+
 def test_one_result_comes_out_that_equals_the_one_of_one_process(tmp_path: Path) -> None:
     path, folder = tmp_path / "net.toml", tmp_path / "result"
     net = drawn(1, path)
     placed = net.nodes[-1]
     placed["rank"] = 0
     net.save(path)
-    alone = net.run(profile=True)
-    alone.save(tmp_path / "alone")
+    for threads in (1, 2):
+        spinet.run(path, threads=threads, profile=True, folder=tmp_path / f"threads_{threads}")
     ended = mpiexec(2, "run", str(path), "-o", str(folder), "--profile")
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.count("Digest") == 1
-    names = sorted(str(one.relative_to(folder)) for one in folder.rglob("*") if one.is_file())
-    assert names == sorted(
-        str(one.relative_to(tmp_path / "alone")) for one in (tmp_path / "alone").rglob("*") if one.is_file()
-    )
-    for name in names:
-        ours, theirs = folder / name, tmp_path / "alone" / name
-        if name.endswith(".parquet"):
-            assert pq.read_table(ours).equals(pq.read_table(theirs)), name
-        elif name.endswith("summary.json"):
-            ones, others = (json.loads(file.read_text()) for file in (ours, theirs))
-            for summary in (ones, others):
-                summary.pop("host", None)
-                summary["time"].pop("wall_s", None)
-                for key in ("wall_seconds", "speed"):
-                    summary.pop(key, None)
-            assert ones["digest"] == others["digest"] and ones.get("nodes") == others.get("nodes"), name
-            assert ones.get("links") == others.get("links") and ones["latency_ns"] == others["latency_ns"]
-        else:
-            assert ours.read_bytes() == theirs.read_bytes(), name
+    # Summaries, profiles and tables of cards contain their own times, which must not depend on windows.
+    assert any(name.startswith("nodes/") for name in files(folder)), files(folder)
+    same_files(folder, tmp_path / "threads_1")
+    same_files(folder, tmp_path / "threads_2")
     assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []
 
 
@@ -115,18 +111,6 @@ def test_links_are_not_captured_by_several_processes(tmp_path: Path) -> None:
     assert ended.returncode == 2, ended.stderr
     assert "captures is `n*`, must be empty in a run of several processes" in ended.stderr
     assert not (tmp_path / "result").exists()
-
-
-def same_files(ours: Path, theirs: Path) -> None:
-    """Both folders have the same files, byte by byte. Summaries and their JSON may differ in host times."""
-    assert files(ours) == files(theirs)
-    for name in files(ours):
-        if name.endswith("summary.json"):
-            ones, others = (json.loads((folder / name).read_text()) for folder in (ours, theirs))
-            assert ones.pop("wall") and others.pop("wall")
-            assert ones == others, name
-        else:
-            assert (ours / name).read_bytes() == (theirs / name).read_bytes(), name
 
 
 def test_a_schedule_has_the_same_results_on_several_processes(tmp_path: Path) -> None:

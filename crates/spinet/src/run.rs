@@ -292,6 +292,9 @@ pub trait Card: Simulated {
         Vec::new()
     }
 
+    /// Packets that it dropped, by reason, as in the summary. There may be reasons with the count 0.
+    fn dropped(&self) -> Vec<(&'static str, u64)>;
+
     /// Rows that are complete since the last call. Only [`Simulated::close`] completes the rows of packets that are inside.
     fn take_tables(&mut self) -> Vec<Rows>;
 

@@ -441,7 +441,7 @@ pub struct CaptureSummary {
 /// Simulated time.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TimeSummary {
-    /// Simulated time.
+    /// Simulated time. The complete run of a network ends with its last frame or the last event of a host, whichever is later.
     pub simulated_ns: f64,
     /// Idle time that was skipped: no frame was in the card, and its clocks stood still. It is part of `simulated_ns`.
     pub skipped_ns: f64,

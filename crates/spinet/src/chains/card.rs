@@ -379,6 +379,11 @@ impl Card for ChainCard {
         self.remarks_on_programs()
     }
 
+    fn dropped(&self) -> Vec<(&'static str, u64)> {
+        let record = self.record.borrow();
+        record.stats.all.reasons.iter().map(|(&reason, &n)| (reason, n)).collect()
+    }
+
     fn resources(&self) -> (Time, Vec<(Clock, Resource)>) {
         (Time::ZERO, self.nic.system.resources())
     }

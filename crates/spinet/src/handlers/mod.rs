@@ -413,6 +413,10 @@ impl Card for HandlerCard {
         self.remarks_on_handlers(more)
     }
 
+    fn dropped(&self) -> Vec<(&'static str, u64)> {
+        pspin::delivery::DropReason::NAMES.into_iter().zip(self.record().borrow().stats.dropped).collect()
+    }
+
     fn resources(&self) -> (Time, Vec<(Clock, Resource)>) {
         let record = self.record().borrow();
         let n_cores = self.checked.nic.cluster.n_cores;

@@ -3,7 +3,7 @@
 use super::device::CardDevice;
 use super::experiment::NetworkError;
 use super::frames::{FrameLog, Frames};
-use super::gather::{Closing, Failure, NodeRecord, Status};
+use super::gather::{CardCounts, Closing, Failure, NodeRecord, Status};
 use super::meeting::together;
 use super::messages::{MESSAGES, MessageLog};
 use super::observed::Observed;
@@ -21,7 +21,7 @@ use net::device::Attached;
 use net::error::NetError;
 use net::network::{Network, Options, digest_of};
 use net::node::Node;
-use net::observe::{Ledger, Row};
+use net::observe::{DropReason, Ledger, Row};
 use net::switch::BUFFER_FULL_PS;
 use net::{NodeId, NodeReport};
 use serde_json::Value;
@@ -213,20 +213,16 @@ impl NetworkCard {
         }
     }
 
-    /// For each node: packets that its card took, packets that it finished, and frames that it refused. Before the end, these are 0 for
-    /// nodes of other processes.
-    pub(super) fn counts(&self) -> Vec<[u64; 3]> {
-        let mut counts = vec![[0; 3]; self.nodes().len()];
+    /// Counts of each node's card. Before the end, these are 0 for nodes of other processes.
+    pub(super) fn counts(&self) -> Vec<CardCounts> {
+        let mut counts = vec![CardCounts::default(); self.nodes().len()];
         let here = self.here();
-        let own = self.with_cards(&here, |_, device| {
-            let progress = device.card().progress();
-            [progress.packets_in, progress.packets_done, device.refused()]
-        });
+        let own = self.with_cards(&here, |_, device| device.counts());
         for (&node, own) in here.iter().zip(own.unwrap_or_default()) {
             counts[node] = own;
         }
         for record in self.gathered.iter().flat_map(|gathered| &gathered.nodes).filter(|it| !self.is_here[it.node]) {
-            counts[record.node] = [record.packets_in, record.done, record.refused];
+            counts[record.node] = record.counts.clone();
         }
         counts
     }
@@ -287,7 +283,8 @@ impl NetworkCard {
         let is_waiting = sum.has_more && is_slow && next.is_none();
         let waiting = if is_waiting { self.waiting_hosts() } else { Vec::new() };
         let moved_fs = self.observed.borrow().moved_at.fs();
-        Status { next_fs: next.map(Time::fs), failure, sum, moved_fs, in_flight, stuck, waiting }
+        let stopped = if failure.is_some() { None } else { self.own_stopped() };
+        Status { next_fs: next.map(Time::fs), failure, sum, moved_fs, in_flight, stuck, stopped, waiting }
     }
 
     /// Notes the status of all processes, and the reason if the run has ended.
@@ -302,6 +299,10 @@ impl NetworkCard {
         let moved = all.iter().map(|status| status.moved_fs).max().unwrap_or(0);
         self.moved_at = Time::from_fs(moved.max(self.sum.active_fs)).max(self.done_after);
         if self.ended.is_some() {
+            return Ok(());
+        }
+        if let Some((node, why)) = all.iter().filter_map(|status| status.stopped.as_ref()).min() {
+            self.ended = Some(Ended::Trouble(format!("node `{}`: {why}", self.nodes()[*node].name)));
             return Ok(());
         }
         let in_flight: u64 = all.iter().map(|status| status.in_flight).sum();
@@ -342,6 +343,13 @@ impl NetworkCard {
             (inside > 0).then(|| format!("`{}` has {inside}", node.name))
         });
         stuck.take(MOST_NAMED).collect()
+    }
+
+    /// The first node of this process whose card has stopped, and the reason.
+    fn own_stopped(&self) -> Option<(usize, String)> {
+        let node = self.progress.iter().position(|progress| progress.has_stopped())?;
+        let why = self.with_cards(&[node], |_, device| device.stopped()).ok()?.pop()??;
+        Some((node, why))
     }
 
     /// The waits of host programs of this process, as texts.
@@ -414,7 +422,7 @@ impl Simulated for NetworkCard {
             return Ok(());
         }
         self.observed.borrow_mut().close();
-        // After a node failed, the others cannot be reached; `ended` has the reason.
+        // After an error, which the run has returned, the nodes cannot be reached.
         let end = self.now;
         let results = self.with_cards(&self.here(), move |_, device| device.close(end)).unwrap_or_default();
         let closed: Result<(), RunError> = results.into_iter().collect();
@@ -478,6 +486,11 @@ impl Card for NetworkCard {
 
     fn summary(&self, wall: Duration) -> Value {
         self.summarize(wall).to_json()
+    }
+
+    fn dropped(&self) -> Vec<(&'static str, u64)> {
+        let ledger = self.ledger();
+        DropReason::ALL.iter().map(|&reason| (reason.name(), ledger.dropped_for(reason).frames)).collect()
     }
 
     fn take_tables(&mut self) -> Vec<Rows> {

@@ -1,5 +1,6 @@
 //! A card as a device of a network: it receives and sends frames on its links, and its host may send frames that bypass it.
 
+use super::gather::CardCounts;
 use super::plain::PlainCard;
 use super::progress::NodeProgress;
 use crate::run::{self, Card, Ended, HostChange, InjectError, Port, RunError};
@@ -20,11 +21,6 @@ use net::{NodeId, PortId};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use wire::source::SourceError;
-
-/// A card that ended before its network.
-#[derive(Debug, thiserror::Error)]
-#[error("the card stopped: {0}")]
-pub struct CardEnded(String);
 
 /// A link at a port that the card does not have.
 #[derive(Debug, thiserror::Error)]
@@ -291,13 +287,39 @@ impl CardDevice {
         self.card.close()
     }
 
-    /// Number of frames that the card refused.
-    pub fn refused(&self) -> u64 {
-        self.refused
+    /// The reason why the card ended before its network, if it did. It takes and sends no more packets.
+    pub fn stopped(&self) -> Option<String> {
+        let why = match self.card.ended()? {
+            Ended::Trouble(text) | Ended::Stalled(Some(text)) => text.clone(),
+            other => Ended::reason(Some(other)).replace('_', " "),
+        };
+        Some(format!("the card stopped: {why}"))
+    }
+
+    /// Counts of the card.
+    pub fn counts(&self) -> CardCounts {
+        let progress = self.card.progress();
+        CardCounts {
+            packets_in: progress.packets_in,
+            done: progress.packets_done,
+            refused: self.refused,
+            silent_peers: self.side.iter().flat_map(|side| side.endpoint.silent_peers()).map(|peer| peer.0).collect(),
+            dropped_by_reason: self
+                .card
+                .dropped()
+                .into_iter()
+                .filter(|&(_, n)| n > 0)
+                .map(|(reason, n)| (reason.to_owned(), n))
+                .collect(),
+        }
     }
 
     /// Publishes the progress of this node.
     fn report(&mut self, at: Time) {
+        self.side.iter().for_each(|side| self.progress.told(side.endpoint.told_at()));
+        if self.card.ended().is_some() {
+            self.progress.stop();
+        }
         let is_over = self.host.next_at().is_none() && self.side.as_ref().is_none_or(|side| !side.endpoint.is_busy());
         if self.is_plain {
             self.progress.set(0, self.n_injected, self.n_injected, is_over, at);
@@ -332,23 +354,12 @@ fn take_departures(card: &mut dyn Card, mut side: Option<&mut HostSide>, departu
     }
 }
 
-/// The reason why a card ended, if it did.
-fn check_end(card: &dyn Card) -> Result<(), NodeFailure> {
-    let Some(ended) = card.ended() else { return Ok(()) };
-    let why = match ended {
-        Ended::Trouble(text) | Ended::Stalled(Some(text)) => text.clone(),
-        other => Ended::reason(Some(other)).replace('_', " "),
-    };
-    Err(CardEnded(why).into())
-}
-
 impl CardDevice {
     /// Simulates the card, and the program of its host.
     fn advance(&mut self, until: Time, departures: &mut Vec<Departure>) -> Result<(), NodeFailure> {
         let CardDevice { card, side, is_plain, now, .. } = self;
         let Some(side) = side else {
             card.run_until(until)?;
-            check_end(&**card)?;
             take_departures(&mut **card, None, departures);
             return Ok(());
         };
@@ -363,7 +374,6 @@ impl CardDevice {
             let write = side.to_card.front().map_or(Time::MAX, |&(at, ..)| at);
             let step = until.min(reach).min(write);
             card.run_until(step)?;
-            check_end(&**card)?;
             side.reach_card(step, &mut **card);
             take_departures(&mut **card, Some(side), departures);
             card.take_host_changes().into_iter().for_each(|(at, change)| side.change(at, change));
@@ -420,7 +430,7 @@ impl Device for CardDevice {
     }
 
     fn next_event(&self) -> Option<Time> {
-        let card = if self.is_plain { None } else { self.card.next_event() };
+        let card = if self.is_plain || self.card.ended().is_some() { None } else { self.card.next_event() };
         let side = self.side.as_ref();
         let host = side.and_then(|side| side.endpoint.next_event());
         let write = side.and_then(|side| side.to_card.front().map(|&(at, ..)| at));

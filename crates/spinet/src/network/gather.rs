@@ -10,6 +10,7 @@ use net::{LinkId, NodeId, NodeReport, PortId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// Bytes of a row in a message.
 const ROW: usize = 56;
@@ -26,8 +27,6 @@ pub enum MeetError {
 /// Reason why a process cannot continue.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Failure {
-    /// A card stopped, which ends the run with results.
-    Stopped(String),
     /// An error.
     Error(String),
     /// Another process has failed, and reports the reason.
@@ -49,6 +48,8 @@ pub struct Status {
     pub in_flight: u64,
     /// Its nodes with unfinished packets, if it seems to be stuck.
     pub stuck: Vec<String>,
+    /// The first of its nodes whose card has stopped, and the reason.
+    pub stopped: Option<(usize, String)>,
     /// The waits of its host programs, if it has no more events.
     pub waiting: Vec<String>,
 }
@@ -81,17 +82,28 @@ pub struct Closing {
     pub files: Vec<u8>,
 }
 
+/// Counts of a card.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct CardCounts {
+    /// Packets that it took.
+    pub packets_in: u64,
+    /// Packets that it finished.
+    pub done: u64,
+    /// Frames that were too long for it.
+    pub refused: u64,
+    /// Nodes that did not answer its host, which sends them nothing any more.
+    pub silent_peers: Vec<u32>,
+    /// Packets that it dropped, by reason, without zeros.
+    pub dropped_by_reason: BTreeMap<String, u64>,
+}
+
 /// The record of a node at the end of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NodeRecord {
     /// Its number.
     pub node: usize,
-    /// Packets that its card took.
-    pub packets_in: u64,
-    /// Packets that its card finished.
-    pub done: u64,
-    /// Frames that were too long for its card.
-    pub refused: u64,
+    /// Counts of its card.
+    pub counts: CardCounts,
     /// Kinds and texts of remarks on its programs.
     pub remarks: Vec<(String, String)>,
     /// Summary and profile, if they are kept.

@@ -2,10 +2,9 @@
 //! first one gets the rows of the others.
 
 use super::card::NetworkCard;
-use super::device::CardEnded;
 use super::gather::{self, Failure, Gathered, NodeRows, Status};
 use crate::ranks::Ranks;
-use crate::run::{Ended, Rows, RunError};
+use crate::run::{Rows, RunError};
 use kernel::Time;
 use net::error::NetError;
 use net::network::Network;
@@ -17,14 +16,8 @@ impl NetworkCard {
         match self.wanted.ranks.clone() {
             Some(ranks) => self.meet(&ranks, result),
             None => {
-                let failure = match result {
-                    Ok(()) => None,
-                    Err(error) => {
-                        self.ended = Some(stopped(error)?);
-                        Some(Failure::OtherProcess)
-                    }
-                };
-                let status = self.status(failure);
+                result.map_err(RunError::new)?;
+                let status = self.status(None);
                 self.judge(&[status]).map_err(RunError::new)
             }
         }
@@ -35,9 +28,6 @@ impl NetworkCard {
         let me = ranks.0.rank() as usize;
         let own = result.as_ref().err().map(|error| match error {
             NetError::Rank { .. } => Failure::OtherProcess,
-            NetError::Node { name, failure, .. } if failure.is::<CardEnded>() => {
-                Failure::Stopped(format!("node `{name}`: {failure}"))
-            }
             error => Failure::Error(error.to_string()),
         });
         let mut gathered = Gathered { rows: self.observed_mut().take_unshared(), ..Gathered::default() };
@@ -62,7 +52,6 @@ impl NetworkCard {
         }
         for (rank, status) in &all {
             match &status.failure {
-                Some(Failure::Stopped(text)) => self.ended = Some(Ended::Trouble(text.clone())),
                 Some(Failure::Error(text)) if *rank == me => {
                     return Err(RunError::new(result.err().unwrap_or(NetError::Thread { message: text.clone() })));
                 }
@@ -97,14 +86,4 @@ pub(super) fn together(ranks: &Ranks, built: Result<Network, NetError>) -> Resul
         next = [next, other].into_iter().flatten().min();
     }
     Ok((next.map(Time::from_fs), network))
-}
-
-/// A card that stopped is an event of the simulated world; anything else is an error.
-fn stopped(error: NetError) -> Result<Ended, RunError> {
-    match &error {
-        NetError::Node { name, failure, .. } if failure.is::<CardEnded>() => {
-            Ok(Ended::Trouble(format!("node `{name}`: {failure}")))
-        }
-        _ => Err(RunError::new(error)),
-    }
 }

@@ -73,6 +73,10 @@ impl Card for PlainCard {
         json!({ "nic": PLAIN, "frames": self.frames, "bytes": self.bytes })
     }
 
+    fn dropped(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
     fn take_tables(&mut self) -> Vec<Rows> {
         Vec::new()
     }

@@ -12,6 +12,8 @@ pub struct NodeProgress {
     packets_done: AtomicU64,
     has_more: AtomicBool,
     active_at: AtomicU64,
+    told_at: AtomicU64,
+    has_stopped: AtomicBool,
 }
 
 /// The sum over nodes.
@@ -27,6 +29,8 @@ pub struct Sum {
     pub has_more: bool,
     /// Time of the last frame that a card received or sent, in femtoseconds.
     pub active_fs: u64,
+    /// Time of the last event that the program of a host got, in femtoseconds.
+    pub told_fs: u64,
 }
 
 impl Sum {
@@ -38,6 +42,7 @@ impl Sum {
             packets_done: self.packets_done + other.packets_done,
             has_more: self.has_more || other.has_more,
             active_fs: self.active_fs.max(other.active_fs),
+            told_fs: self.told_fs.max(other.told_fs),
         }
     }
 }
@@ -50,6 +55,21 @@ impl NodeProgress {
         self.packets_done.store(packets_done, Ordering::Relaxed);
         self.has_more.store(!is_over, Ordering::Relaxed);
         self.active_at.fetch_max(at.fs(), Ordering::Relaxed);
+    }
+
+    /// The program of its host got an event at `at`, its last one so far.
+    pub fn told(&self, at: Time) {
+        self.told_at.store(at.fs(), Ordering::Relaxed);
+    }
+
+    /// The card ended before its network.
+    pub fn stop(&self) {
+        self.has_stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns true if the card ended before its network.
+    pub fn has_stopped(&self) -> bool {
+        self.has_stopped.load(Ordering::Relaxed)
     }
 
     /// Packets that the card finished.
@@ -65,6 +85,7 @@ impl NodeProgress {
             packets_done: one.packets_done(),
             has_more: one.has_more.load(Ordering::Relaxed),
             active_fs: one.active_at.load(Ordering::Relaxed),
+            told_fs: one.told_at.load(Ordering::Relaxed),
         };
         all.into_iter().map(one).fold(Sum::default(), Sum::and)
     }

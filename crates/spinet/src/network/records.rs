@@ -65,12 +65,12 @@ impl NetworkCard {
     pub(super) fn gather(&mut self, ranks: &Ranks, failure: Option<String>) -> Result<(), RunError> {
         let mut own =
             Closing { failure, reports: self.reports().to_vec(), ledger: self.ledger(), ..Closing::default() };
-        let counts = self.counts();
+        let mut counts = self.counts();
         let mut remarks = self.program_remarks();
         for node in self.here() {
-            let [packets_in, done, refused] = counts[node];
+            let counts = std::mem::take(&mut counts[node]);
             let remarks = remarks.remove(&node).unwrap_or_default();
-            own.nodes.push(NodeRecord { node, packets_in, done, refused, remarks, records: None, host: Vec::new() });
+            own.nodes.push(NodeRecord { node, counts, remarks, records: None, host: Vec::new() });
         }
         let kept: Vec<usize> =
             if ranks.is_first() || !self.wanted.tables { Vec::new() } else { self.kept_here().collect() };

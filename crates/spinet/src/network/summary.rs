@@ -1,14 +1,17 @@
 //! The section of the summary for networks.
 
 use super::card::NetworkCard;
+use super::gather::CardCounts;
 use super::messages::MessagesSummary;
 use crate::experiment::NicSpec;
 use crate::goal::{GoalSummary, StepRow};
 use crate::kinds;
 use crate::run::{Ended, Simulated};
 use crate::summary::{
-    EndedSummary, LatencySummary, PacketSummary, Remark, Report, Summary, ThroughputSummary, TimeSummary, part_of,
+    EndedSummary, LatencySummary, PacketSummary, Remark, Report, Summary, ThroughputSummary, TimeSummary, grouped,
+    part_of,
 };
+use kernel::Time;
 use net::design::DesignNode;
 use net::observe::DropReason;
 use schemars::JsonSchema;
@@ -86,6 +89,8 @@ pub struct NodeSummary {
     pub done: u64,
     /// Frames that were too long for its card.
     pub refused: u64,
+    /// Packets that its card dropped, by reason; reasons without a drop are not listed.
+    pub dropped_by_reason: BTreeMap<String, u64>,
 }
 
 /// A switch.
@@ -130,6 +135,7 @@ impl NetworkCard {
     /// The summary so far; `wall` is the host time that the run took.
     pub(super) fn summarize(&self, wall: Duration) -> NetworkSummary {
         let ledger = self.ledger();
+        let counts = self.counts();
         let (entered, delivered, dropped) = (ledger.entered, ledger.delivered, ledger.all_dropped());
         let by_reason = DropReason::ALL.iter().map(|&reason| (reason.name(), ledger.dropped_for(reason).frames));
         let unfinished = ledger.in_flight.frames + self.sum().inside;
@@ -139,13 +145,17 @@ impl NetworkCard {
         let latency_ns = LatencySummary::exact(self.observed().frames.latencies().to_vec());
         let simulated = match (&self.ended, self.observed().frames.span) {
             // The check that finds the end comes later than the end.
-            (Some(Ended::Complete), Some((_, last))) => last,
+            (Some(Ended::Complete), span) => {
+                let told = Time::from_fs(self.sum().told_fs);
+                let last = span.map_or(told, |(_, last)| last.max(told));
+                if last == Time::ZERO { self.now() } else { last }
+            }
             _ => self.now(),
         };
         let report = Report {
             kind: &kinds::NETWORK,
             ended: EndedSummary::new(self.ended.as_ref(), self.end_text(unfinished), unfinished),
-            remarks: self.remarks(dropped.frames),
+            remarks: self.remarks(dropped.frames, &counts),
             packets: PacketSummary {
                 packets_in: entered.frames,
                 in_bytes: entered.bytes,
@@ -179,7 +189,7 @@ impl NetworkCard {
                 clock_mhz: None,
             },
         };
-        let section = self.section(simulated.fs());
+        let section = self.section(simulated.fs(), counts);
         let mut common = self.setup.experiment.common.clone();
         common.nic = NicSpec { preset: kinds::NETWORK.name.into(), ..NicSpec::default() };
         Summary::of(self, (&common, &self.setup.experiment), wall, report, section)
@@ -199,9 +209,57 @@ impl NetworkCard {
         }
     }
 
-    /// Drops of the network, and problems of programs. For each kind of problem, the remark of the first node is given, with the names of
-    /// other nodes that have it.
-    fn remarks(&self, dropped: u64) -> Vec<Remark> {
+    /// Packets that cards dropped or refused.
+    fn card_drops(&self, counts: &[CardCounts]) -> Option<Remark> {
+        let mut named = Vec::new();
+        let (mut total, mut n_cards) = (0, 0);
+        for (node, counts) in self.nodes().iter().zip(counts) {
+            let refused = (counts.refused > 0).then_some(("too_long", counts.refused));
+            let dropped = counts.dropped_by_reason.iter().map(|(reason, &n)| (reason.as_str(), n));
+            let reasons: Vec<(&str, u64)> = dropped.chain(refused).collect();
+            let of_card: u64 = reasons.iter().map(|(_, n)| n).sum();
+            total += of_card;
+            n_cards += usize::from(of_card > 0);
+            if of_card > 0 && named.len() < MOST_NAMES {
+                let list: Vec<String> = reasons.iter().map(|(reason, n)| format!("{} {reason}", grouped(*n))).collect();
+                named.push(format!("`{}` {}", node.name, list.join(" and ")));
+            }
+        }
+        let more =
+            if n_cards > named.len() { format!(", and {} more cards", n_cards - named.len()) } else { String::new() };
+        let packets = if total == 1 { "1 packet".to_owned() } else { format!("{} packets", grouped(total)) };
+        let text = format!("cards dropped {packets}: {}{more}", named.join(", "));
+        (total > 0).then(|| Remark::new("card_drops", text))
+    }
+
+    /// Hosts that gave up peers.
+    fn silent_peers(&self, counts: &[CardCounts]) -> Option<Remark> {
+        let name = |node: usize| format!("`{}`", self.nodes()[node].name);
+        let all: Vec<String> = (0..)
+            .zip(counts)
+            .filter(|(_, counts)| !counts.silent_peers.is_empty())
+            .map(|(node, CardCounts { silent_peers, .. })| {
+                let peers: Vec<String> =
+                    silent_peers.iter().take(MOST_NAMES).map(|&peer| name(peer as usize)).collect();
+                let more = match silent_peers.len() - peers.len() {
+                    0 => String::new(),
+                    n => format!(" and {n} more"),
+                };
+                format!("{} gave up sending to {}{more}", name(node), peers.join(", "))
+            })
+            .collect();
+        let more =
+            if all.len() > MOST_NAMES { format!("; and {} more hosts", all.len() - MOST_NAMES) } else { String::new() };
+        let text = format!(
+            "{}{more}: no acknowledgment came during `retries` timeouts in a row",
+            all.iter().take(MOST_NAMES).cloned().collect::<Vec<_>>().join("; ")
+        );
+        (!all.is_empty()).then(|| Remark::new("silent_peers", text))
+    }
+
+    /// Drops of the network and of cards, and problems of programs. For each kind of problem, the remark of the first node is given, with
+    /// the names of other nodes that have it.
+    fn remarks(&self, dropped: u64, counts: &[CardCounts]) -> Vec<Remark> {
         let drops = (dropped > 0).then(|| {
             Remark::new(
                 "network_drops",
@@ -227,16 +285,16 @@ impl NetworkCard {
             };
             Some(Remark::new(kind, text + &more))
         });
-        drops.into_iter().chain(programs).collect()
+        let cards = self.card_drops(counts).into_iter().chain(self.silent_peers(counts));
+        drops.into_iter().chain(cards).chain(programs).collect()
     }
 
-    fn section(&self, simulated_fs: u64) -> NetworkSection {
+    fn section(&self, simulated_fs: u64, counts: Vec<CardCounts>) -> NetworkSection {
         let reports = self.reports();
         let name =
             |node: net::NodeId| reports.get(node.0 as usize).map_or_else(String::new, |report| report.name.clone());
-        let counts = self.counts();
         let node = |(number, setup): (usize, &super::NodeSetup)| {
-            let [packets_in, done, refused] = counts[number];
+            let CardCounts { packets_in, done, refused, dropped_by_reason, .. } = counts[number].clone();
             NodeSummary {
                 name: setup.name.clone(),
                 nic: setup.nic.clone(),
@@ -246,6 +304,7 @@ impl NetworkCard {
                 packets_in,
                 done,
                 refused,
+                dropped_by_reason,
             }
         };
         let network = self.network.borrow();

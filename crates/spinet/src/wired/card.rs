@@ -479,6 +479,10 @@ impl Card for WiredCard {
         self.frames_digest()
     }
 
+    fn dropped(&self) -> Vec<(&'static str, u64)> {
+        super::fates::Fates::reasons_of(self.fates()).into_iter().collect()
+    }
+
     fn summary(&self, wall: Duration) -> Value {
         self.summarize(wall).to_json()
     }

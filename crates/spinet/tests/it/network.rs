@@ -188,7 +188,7 @@ fn mistakes_name_their_place() {
     refused(
         &PAIR.replace("100G", "fast"),
         expect![[r#"
-        net.toml: line 14: `fast` is not a rate above 0; write for example `100G`, or `none` for no limit
+        net.toml: line 14: `fast` is not a rate above 0; write for example `100G` or `800 bit/s`, or `none` for no limit
               with = { rate = 'fast', delay = '500 ns' }
                               ^^^^^^"#]],
     );
@@ -211,6 +211,34 @@ fn mistakes_name_their_place() {
     refused(
         &TREE.replace("levels = 2", "levels = 9"),
         expect!["net.toml: line 2: topology.levels: is 9, must be 1 to 4"],
+    );
+    refused(
+        "topology = { name = 'pair' }\n[[nodes]]\nname = 'n*'\n[[nodes]]\nname = 'n1'\n",
+        expect![
+            "net.toml: line 5: nodes[1].name: earlier entries describe all nodes of `n1`; put special entries above general ones"
+        ],
+    );
+    refused(
+        "topology = { name = 'pair' }\n[[nodes]]\nname = 'n0'\nsend = 'none.pcap'\n",
+        expect!["net.toml: line 4: nodes[0].send: FOLDER/none.pcap: No such file or directory (os error 2)"],
+    );
+    refused(
+        "topology = { name = 'pair' }\n[[nodes]]\nname = 'n0'\nsend = ['udp:count=1', 'none.pcap']\n",
+        expect!["net.toml: line 4: nodes[0].send[1]: FOLDER/none.pcap: No such file or directory (os error 2)"],
+    );
+    refused(
+        "topology = { name = 'pair' }\n[[nodes]]\nname = 'n0'\nmac = '01:00:5e:00:00:01'\n",
+        expect![
+            "net.toml: line 4: nodes[0].mac: is `01:00:5e:00:00:01`, must be the MAC address of a node, such as 02:00:00:00:00:01; bit 0 of the first byte is 0"
+        ],
+    );
+    refused(
+        "topology = { name = 'pair' }\n[[nodes]]\nname = 'n0'\nip = '224.0.0.1'\n",
+        expect!["net.toml: line 4: nodes[0].ip: is 224.0.0.1, must be the address of a node, not of a group of nodes"],
+    );
+    refused(
+        "[[nodes]]\nname = 'a'\n[[nodes]]\nname = 'b'\n",
+        expect!["net.toml: links: is a list without node `a`, must be one in which each node has a link"],
     );
     refused(
         &TREE.replace("'n[2]'", "'n1'\ncount = 3"),
@@ -246,4 +274,57 @@ fn cards_that_no_packet_reaches_cost_nothing() {
     let own = (1..4).map(|i| SLEEPERS[SLEEPERS.rfind("[[nodes]]").unwrap()..].replace("n*", &format!("n{i}")));
     let eager = SLEEPERS[..SLEEPERS.rfind("[[nodes]]").unwrap()].to_owned() + &own.collect::<String>();
     assert_eq!(digests(&eager).0, sleeping);
+}
+
+/// `right` has room for four packets, and a handler takes longer than a packet on the link.
+#[test]
+fn drops_inside_cards_are_named() {
+    let folder = support::folder_with_program("network_card_drops");
+    let text = PAIR.replace("size=64..1500,count=20,rate=50G", "size=1000,count=200,rate=400G").replace("'100G'", "'400G'").replace(
+        "context = [{ handler = 'echo' }]",
+        "nic = { set = { 'l2.packet_bytes' = 4096 } }\n    context = [{ handler = 'echo', delivery = { when_full = 'drop' } }]",
+    );
+    let summary = run(&text, &folder, &Wanted::default(), 100).summary();
+    let right = &summary["nodes"][1];
+    let dropped = right["dropped_by_reason"]["packet_memory_full"].as_u64().unwrap_or(0);
+    assert!(dropped > 1, "{right} {}", summary["ended"]);
+    assert_eq!(summary["nodes"][0]["dropped_by_reason"], serde_json::json!({}));
+    let remark = summary["remarks"].as_array().unwrap().iter().find(|remark| remark["kind"] == "card_drops");
+    assert_eq!(
+        remark.unwrap()["text"],
+        format!("cards dropped {dropped} packets: `right` {dropped} packet_memory_full")
+    );
+}
+
+/// A card whose firmware stops ends the run. The results until then are there, and do not depend on threads.
+#[test]
+fn a_card_that_stops_ends_the_run_with_its_results() {
+    let folder = support::folder_with_program("network_stopped");
+    // addiu v0, zero, 1; break
+    let words = [0x2402_0001_u32, 0x0000_000d];
+    std::fs::write(folder.join("bad.bin"), words.map(u32::to_be_bytes).concat()).unwrap();
+    let text = "
+        topology = { name = 'pair' }
+        [[nodes]]
+        name = 'n0'
+        send = { source = 'udp:size=1000,rate=1G', to = 'n1' }
+        [[nodes]]
+        name = 'n1'
+        nic = { preset = 'tigon2', set = { 'host.clear_end' = 0x8000 } }
+        firmware = { program = 'bad.bin', load = '0x4000' }
+    ";
+    let results = [1, 2].map(|threads| {
+        let wanted = Wanted { threads, ..Wanted::default() };
+        let summary = run(text, &folder, &wanted, 100).summary();
+        (show(&summary), summary["digest"].clone(), summary["time"].clone())
+    });
+    assert!(
+        results[0].0.starts_with(
+            "trouble: node `n1`: the card stopped: cpu_a.core stopped at 0x00004004 (pc 0x00004004): a break instruction, 0x0\n"
+        ),
+        "{}",
+        results[0].0
+    );
+    assert!(!results[0].0.contains("\n0 in"), "{}", results[0].0);
+    assert_eq!(results[0], results[1]);
 }

@@ -210,3 +210,58 @@ fn parameters_of_messages_are_checked() {
     let error = try_run(&pair("messages = { mtu = 8 }"), &folder, &[], 1).err().unwrap().to_string();
     assert!(error.ends_with("nodes[0].messages.mtu: is 8, must be 64 to 32768"), "{error}");
 }
+
+/// Node 0 sends a message of one packet.
+struct OneMessage;
+
+impl Program for OneMessage {
+    fn start(&mut self, host: &mut Host) {
+        host.append(Entry::ALL);
+        if host.node() == NodeId(0) {
+            host.put(NodeId(1), 0, Payload::Zeros(64));
+        }
+    }
+
+    fn event(&mut self, _: Event, _: &mut Host) {}
+
+    fn waits_for(&self) -> Option<String> {
+        None
+    }
+}
+
+/// The first packet leaves at once. Without an acknowledgment, it leaves again after each of the first three timeouts.
+#[test]
+fn a_sender_gives_up_if_its_peer_never_answers() {
+    let folder = support::folder_with_program("hosts_give_up");
+    for transport in ["selective", "go_back_n"] {
+        let messages = format!("messages = {{ transport = '{transport}', timeout = '10 us', retries = 3 }}");
+        let lossy = pair(&messages).replace("'500 ns'", "'500 ns', faults = 'loss=1'");
+        for threads in [1, 2] {
+            let program = BuildProgram::new(|_| Ok(Box::new(OneMessage)));
+            let run = run(&lossy, &folder, &[("a", program.clone()), ("b", program)], threads);
+            let summary = run.summary();
+            assert_eq!(ended(&run)["reason"], "complete", "{}", ended(&run));
+            assert_eq!(summary["packets"]["in"], 4, "{transport}, {threads} threads");
+            assert_eq!(summary["messages"]["unfinished"], 1);
+            let remark = summary["remarks"].as_array().unwrap().iter().find(|remark| remark["kind"] == "silent_peers");
+            assert_eq!(
+                remark.unwrap()["text"],
+                "`a` gave up sending to `b`: no acknowledgment came during `retries` timeouts in a row"
+            );
+        }
+    }
+}
+
+/// A run ends with the last event of a host, which can be later than the last frame.
+#[test]
+fn simulated_time_reaches_the_last_event_of_a_host() {
+    let folder = support::folder_with_program("hosts_time");
+    let log = Log::default();
+    let ping_pong = PingPong::builder(2, &log);
+    let card = pair("messages = { deliver_latency = '7 us' }");
+    let run = run(&card, &folder, &[("a", ping_pong.clone()), ("b", ping_pong)], 2);
+    let one_way = (HEADERS + 64) * BYTE + 500_000 + 7_000_000;
+    let end = 10_000_000 + 4 * one_way;
+    assert_eq!(log.lock().unwrap().last(), Some(&end));
+    assert_eq!(run.summary()["time"]["simulated_ns"], end as f64 / 1000.0);
+}
