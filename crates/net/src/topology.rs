@@ -15,7 +15,7 @@ pub const MAX_PORTS: u32 = 1024;
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Topology {
     /// Two devices and a link.
-    Pair,
+    Pair {},
     /// Devices around one switch.
     Star {
         /// Number of devices.
@@ -88,7 +88,7 @@ impl Topology {
     /// Checks the numbers, and lists devices, switches and links.
     pub fn shape(&self) -> Result<Shape, ParamError> {
         match *self {
-            Topology::Pair => {
+            Topology::Pair {} => {
                 let links = vec![(End::Device(0), End::Device(1))];
                 Ok(Shape { n_devices: 2, switches: Vec::new(), links })
             }
@@ -349,7 +349,7 @@ mod tests {
             expect!["12 devices, 6 switches, 21 links, 5 to 5 ports"],
         );
         check(Topology::Star { nodes: 5 }, expect!["5 devices, 1 switches, 5 links, 5 to 5 ports"]);
-        check(Topology::Pair, expect!["2 devices, 0 switches, 1 links, 0 to 0 ports"]);
+        check(Topology::Pair {}, expect!["2 devices, 0 switches, 1 links, 0 to 0 ports"]);
     }
 
     #[test]

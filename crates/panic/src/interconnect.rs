@@ -8,14 +8,19 @@ use smallvec::SmallVec;
 
 /// Topology of the interconnect: `{ kind = "crossbar" }`, or
 /// `{ kind = "flattened-butterfly", concentration = 4, columns = 4, rows = 4, link_flits = 8, link_cycles = 2 }`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Topology {
     /// One crossbar joins all nodes.
-    #[default]
-    Crossbar,
+    Crossbar {},
     /// Routers in rows and columns, each joined to all others of its row and of its column.
     FlattenedButterfly(FlattenedButterfly),
+}
+
+impl Default for Topology {
+    fn default() -> Self {
+        Topology::Crossbar {}
+    }
 }
 
 /// Routers in rows and columns, each joined to all others of its row and of its column: at most one hop per dimension.
@@ -58,7 +63,7 @@ impl Topology {
     /// The largest number of nodes it can join.
     pub fn most_nodes(&self) -> usize {
         match self {
-            Topology::Crossbar => 256,
+            Topology::Crossbar {} => 256,
             Topology::FlattenedButterfly(params) => params.concentration as usize * params.n_routers(),
         }
     }
@@ -74,7 +79,7 @@ impl Topology {
     ) {
         assert!(outputs.len() <= self.most_nodes(), "the topology must have room for each node");
         match self {
-            Topology::Crossbar => {
+            Topology::Crossbar {} => {
                 let inputs = inputs.into_iter().map(|(_, input)| input).collect();
                 system.add("interconnect", clock, Crossbar::new(inputs, outputs));
             }

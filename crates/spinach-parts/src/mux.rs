@@ -42,7 +42,7 @@ outstanding = 4"#;
 
     fn check(&self) -> Result<(), String> {
         checks::within("outstanding", self.outstanding, 1, 1024)?;
-        Policy::RoundRobin.check(self.requesters)
+        Policy::RoundRobin {}.check(self.requesters)
     }
 
     fn build(self, site: &mut Site) -> Built {
@@ -53,7 +53,7 @@ outstanding = 4"#;
             outstanding: self.outstanding,
             burst_references: 1,
         };
-        Built::new(Switch::new(wiring, || Policy::RoundRobin.start()))
+        Built::new(Switch::new(wiring, || Policy::RoundRobin {}.start()))
     }
 }
 
@@ -74,7 +74,7 @@ mod tests {
             let select = bench.input("select", 2, selects.iter().map(|&(at, which)| (at, Word(which))).collect());
             let route = Route::FromSelected(select);
             let wiring = SwitchWiring { requesters, outputs, route, outstanding: 2, burst_references: 1 };
-            bench.add("it", Switch::new(wiring, || Policy::RoundRobin.start()));
+            bench.add("it", Switch::new(wiring, || Policy::RoundRobin {}.start()));
             bench.log_counters();
         }));
     }

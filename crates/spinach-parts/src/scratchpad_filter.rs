@@ -56,7 +56,7 @@ outstanding = 4"#;
             outstanding: self.outstanding,
             burst_references: 1,
         };
-        Built::new(Switch::new(wiring, || Policy::RoundRobin.start()))
+        Built::new(Switch::new(wiring, || Policy::RoundRobin {}.start()))
     }
 }
 
@@ -81,7 +81,7 @@ mod tests {
                 outstanding: 2,
                 burst_references: 1,
             };
-            bench.add("filter", Switch::new(wiring, || Policy::RoundRobin.start()));
+            bench.add("filter", Switch::new(wiring, || Policy::RoundRobin {}.start()));
         });
         expect![[r#"
             2    registers r 4+4

@@ -5,6 +5,7 @@ mod long_files;
 mod modules;
 mod presets;
 mod python;
+mod tagged;
 mod tree;
 
 use std::path::Path;
@@ -26,12 +27,13 @@ enum Error {
 /// A rule, and a function that returns violations, one line each.
 type Check = (&'static str, fn(&Path) -> Result<Vec<String>, Error>);
 
-const CHECKS: [Check; 5] = [
+const CHECKS: [Check; 6] = [
     ("a crate uses lower layers only", layers::check),
     ("every number of a preset has a source", presets::check),
     ("files have at most 600 lines", long_files::check),
     ("modules have one structure", modules::check),
     ("one Python file imports the simulator", python::check),
+    ("tables refuse unknown keys", tagged::check),
 ];
 
 fn main() -> ExitCode {

@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn requesters_take_turns() {
         check(
-            || Policy::RoundRobin.start(),
+            || Policy::RoundRobin {}.start(),
             &RIVALS,
             expect![[r#"
                 2    > w 80=01

@@ -82,7 +82,7 @@ outstanding = 4"#;
             outstanding: self.outstanding,
             burst_references: 1,
         };
-        Built::new(Switch::new(wiring, || Policy::RoundRobin.start()))
+        Built::new(Switch::new(wiring, || Policy::RoundRobin {}.start()))
     }
 }
 
@@ -101,7 +101,7 @@ mod tests {
             let selects = [(3, 1), (8, 2), (9, 0)].map(|(at, which)| (at, Word(which))).into();
             let route = Route::ToSelected(bench.input("select", 2, selects));
             let wiring = SwitchWiring { requesters, outputs, route, outstanding: 2, burst_references: 1 };
-            bench.add("it", Switch::new(wiring, || Policy::RoundRobin.start()));
+            bench.add("it", Switch::new(wiring, || Policy::RoundRobin {}.start()));
             bench.log_counters();
         });
         expect![[r#"

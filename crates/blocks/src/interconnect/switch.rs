@@ -295,7 +295,7 @@ mod tests {
             let window = |base, becomes| AddressWindow { base, bytes: 256, becomes };
             let route = Route::Address(vec![window(0x100, 0x100), window(0x200, 0)]);
             let wiring = SwitchWiring { requesters, outputs, route, outstanding: 2, burst_references: 4 };
-            bench.add("it", Switch::new(wiring, || Policy::RoundRobin.start()));
+            bench.add("it", Switch::new(wiring, || Policy::RoundRobin {}.start()));
         }));
     }
 

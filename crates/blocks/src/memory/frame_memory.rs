@@ -235,7 +235,7 @@ mod tests {
             word_bytes: 8,
             transfer_bytes: 1518,
             rows: RowsParams { row_bytes: 256, banks: 2, activation_cycles: 5, conflict_cycles: 9 },
-            policy: Policy::RoundRobin,
+            policy: Policy::RoundRobin {},
         }
     }
 

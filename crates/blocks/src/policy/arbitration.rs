@@ -13,9 +13,9 @@ pub enum Policy {
     FixedPriority(FixedPriority),
     /// All requesters take turns, one reference each. Source: thesis, 3.3.1 (the base prioritisation of Spinach's
     /// arbiter).
-    RoundRobin,
+    RoundRobin {},
     /// All requesters take turns as in PsPIN's interconnects; the tree may pass over the next in turn.
-    RoundRobinTree,
+    RoundRobinTree {},
 }
 
 /// Fixed priority with burst detection and a timeout against starvation. Source: thesis, 2.1.2, which does not say
@@ -95,8 +95,8 @@ impl Policy {
     /// The policy in its initial state.
     pub fn start(&self) -> Arbitrator {
         match self {
-            Policy::RoundRobin => Arbitrator::RoundRobin(RoundRobin::default()),
-            Policy::RoundRobinTree => Arbitrator::RoundRobinTree(RoundRobinTree::default()),
+            Policy::RoundRobin {} => Arbitrator::RoundRobin(RoundRobin::default()),
+            Policy::RoundRobinTree {} => Arbitrator::RoundRobinTree(RoundRobinTree::default()),
             Policy::FixedPriority(params) => {
                 let mask = |group: &Vec<usize>| group.iter().fold(0, |mask, &requester| mask | 1u64 << requester);
                 let named: Vec<u64> = params.groups.iter().map(mask).collect();

@@ -117,7 +117,7 @@ impl Machine {
                 bytes: BYTES,
                 reference_bytes: 16,
                 outstanding: 2,
-                policy: Policy::RoundRobin,
+                policy: Policy::RoundRobin {},
             };
             let onward = self.has_onward.then(|| {
                 let (requester, responder) = connection(b, "onward");

@@ -19,7 +19,7 @@ fn params() -> MemoryControllerParams {
         requesters: 3,
         max_bytes: 8,
         rows: None,
-        policy: Policy::RoundRobin,
+        policy: Policy::RoundRobin {},
     }
 }
 

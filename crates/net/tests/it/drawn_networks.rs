@@ -42,7 +42,7 @@ pub fn draw(seed: u64) -> Drawn {
     let fat =
         |levels, radix, top, nodes| Topology::FatTree { levels, radix, oversubscription: Ratio::new(top, 1), nodes };
     let loop_free = [
-        Topology::Pair,
+        Topology::Pair {},
         Topology::Star { nodes: 3 + r.below(5) as u32 },
         fat(2, 4, 1, None),
         fat(2, 8, 3, Some(14)),

@@ -115,6 +115,7 @@ fn errors_name_the_place_and_the_near_miss() {
         "topology = { name = \"strar\", nodes = 3 }",
         expect!["unknown variant `strar`, expected one of `pair`, `star`, `fat-tree`, `dragonfly`, `torus`"],
     );
+    check("topology = { name = \"pair\", levels = 3 }", expect!["unknown field `levels`, there are no fields"]);
     check(
         &with(star, "link = { rate = \"0G\" }"),
         expect!["`0G` is not a rate above 0; write for example `100G` or `800 bit/s`, or `none` for no limit"],

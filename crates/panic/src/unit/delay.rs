@@ -42,7 +42,7 @@ pub enum ServiceTime {
         most_cycles: u32,
     },
     /// The metadata of the packet's hop, in cycles, as in the RTL.
-    Listed,
+    Listed {},
 }
 
 impl DelayUnitParams {
@@ -98,7 +98,7 @@ impl DelayUnit {
             ServiceTime::Uniform { least_cycles, most_cycles } => {
                 u64::from(least_cycles) + self.stream.below(u64::from(most_cycles - least_cycles) + 1)
             }
-            ServiceTime::Listed => message.descriptor.hop().map_or(0, |hop| hop.metadata),
+            ServiceTime::Listed {} => message.descriptor.hop().map_or(0, |hop| hop.metadata),
         }
     }
 }
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn service_times_come_from_metadata_or_a_uniform_distribution() {
         check(
-            ServiceTime::Listed,
+            ServiceTime::Listed {},
             1,
             "1 1 0 m20; 5 2 0 m1",
             expect![[r#"

@@ -155,7 +155,7 @@ fn a_burst_is_kept_only_if_the_policy_says_so() {
 fn taking_turns_cuts_bursts() {
     let script = [(10, 0, 'w', 0, 16), (10, 1, 'w', 512, 16)];
     check(
-        Policy::RoundRobin,
+        Policy::RoundRobin {},
         &script,
         expect![[r#"
             16 port 0 #0 [], waited 2 cycles
@@ -198,7 +198,7 @@ fn a_requester_goes_first_after_the_timeout() {
 #[test]
 fn a_dram_opens_a_row_before_its_words_move() {
     let rows = Some(RowsParams { row_bytes: 64, banks: 2, activation_cycles: 5, conflict_cycles: 9 });
-    let dram = MemoryControllerParams { rows, ..sram(Policy::RoundRobin) };
+    let dram = MemoryControllerParams { rows, ..sram(Policy::RoundRobin {}) };
     check_memory(
         &dram,
         &[(10, 0, 'r', 0, 8), (20, 0, 'r', 8, 8), (30, 0, 'r', 56, 16), (50, 0, 'r', 128, 8), (70, 0, 'r', 1024, 8)],

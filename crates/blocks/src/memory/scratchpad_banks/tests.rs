@@ -17,7 +17,7 @@ fn check_when(ready: Cycle, requesters: &[&str], want: Expect) {
         bytes: 64,
         reference_bytes: 16,
         outstanding: 4,
-        policy: Policy::RoundRobin,
+        policy: Policy::RoundRobin {},
     };
     want.assert_eq(&testkit::bench(200, |bench| {
         let ports =

@@ -33,7 +33,7 @@ pub struct PipelineParams {
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Unneeded {
     /// They go through the engine in order, take its time, and leave unchanged.
-    Through,
+    Through {},
     /// They bypass the engine and wait in a buffer for their turn at the offload's output.
     Bypass {
         /// Size of that buffer in flits; when it is full, the pipeline stalls.

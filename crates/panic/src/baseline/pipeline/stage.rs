@@ -98,7 +98,7 @@ impl Stage {
                 Some(Flit::Head(message)) => self.is_needed(message),
                 _ => panic!("a message must begin with its descriptor"),
             };
-            let goes_by = !is_needed && self.unneeded != Unneeded::Through;
+            let goes_by = !is_needed && self.unneeded != Unneeded::Through {};
             self.receiving = if goes_by { Path::Beside } else { Path::Engine };
         }
         let has_room = match (self.receiving, self.unneeded) {

@@ -58,7 +58,7 @@ pub struct AesKey {
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum KeyUse {
     /// All packets.
-    All,
+    All {},
     /// Packets of a traffic class, by the packet's hop.
     Class {
         /// The class.
@@ -93,7 +93,7 @@ pub enum CounterBlock {
 impl KeyUse {
     fn applies(&self, message: &Message) -> bool {
         match *self {
-            KeyUse::All => true,
+            KeyUse::All {} => true,
             KeyUse::Class { class } => message.descriptor.hop().is_some_and(|hop| hop.class == class),
             KeyUse::Flow { flow } => message.descriptor.flow == flow,
         }

@@ -26,7 +26,7 @@ impl Headers {
     /// Headers can be updated only if the region excludes them.
     pub(super) fn check(self, region: super::Region) -> Result<(), String> {
         match (self, region) {
-            (Headers::Keep, _) | (Headers::Update, super::Region::Payload) => Ok(()),
+            (Headers::Keep, _) | (Headers::Update, super::Region::Payload {}) => Ok(()),
             (Headers::Update, _) => Err("headers is `update`; region must then be of kind `payload`".to_owned()),
         }
     }

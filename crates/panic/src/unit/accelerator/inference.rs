@@ -79,7 +79,7 @@ pub struct LayerParams {
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ClassInto {
     /// Into the metadata of this and all further hops.
-    Metadata,
+    Metadata {},
     /// Into the packet; one that is too short stays unchanged and is counted as `too_short`.
     Byte {
         /// Offset of the byte.
@@ -202,7 +202,7 @@ impl Work for Inference {
         let start = self.params.region.start(message);
         let class = self.classify(start.map_or(&[], |start| &message.data[start..]));
         match self.params.class_into {
-            ClassInto::Metadata => {
+            ClassInto::Metadata {} => {
                 super::write_metadata(message, class as u64);
                 self.classified.add(1);
                 false

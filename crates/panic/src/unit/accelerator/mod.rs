@@ -38,7 +38,7 @@ use kernel::{CounterList, Freq};
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum EngineClock {
     /// The NIC's clock.
-    Nic,
+    Nic {},
     /// The engine's own clock, behind asynchronous FIFOs.
     Own {
         /// Frequency in kHz: 150 MHz is 150000.
@@ -61,9 +61,9 @@ impl EngineClock {
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Region {
     /// The whole packet.
-    All,
+    All {},
     /// The bytes after all headers parsed by the RMT pipeline; empty if it parsed none.
-    Payload,
+    Payload {},
     /// The bytes from a fixed offset on.
     From {
         /// Offset of the first byte.
@@ -75,8 +75,8 @@ impl Region {
     /// Offset of the region in this packet, or `None` if the packet has no such region.
     fn start(&self, message: &Message) -> Option<usize> {
         let start = match *self {
-            Region::All => 0,
-            Region::Payload => match message.descriptor.fields.payload {
+            Region::All {} => 0,
+            Region::Payload {} => match message.descriptor.fields.payload {
                 0 => return None,
                 payload => payload.into(),
             },
@@ -135,7 +135,7 @@ impl Lanes {
     fn add<W: Work>(&self, site: EngineSite, work: impl Fn() -> W) {
         let EngineSite { system, path, clock: nic, flit_bytes, input, output, .. } = site;
         let (clock, latency) = match self.clock {
-            EngineClock::Nic => (nic, 1),
+            EngineClock::Nic {} => (nic, 1),
             EngineClock::Own { khz, crossing_cycles } => {
                 let freq = Freq::khz(khz.into()).expect("the frequency must have passed its check");
                 (system.clock(freq), u64::from(crossing_cycles))

@@ -49,10 +49,10 @@ pub struct Sha3Params {
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum DigestUse {
     /// Discards it, as in the prototype.
-    Discard,
+    Discard {},
     /// Appends it to the packet. If that would exceed the NIC's longest packet, the packet stays unchanged and is counted as
     /// `too_long`.
-    Append,
+    Append {},
     /// Compares it with the last 64 bytes of the packet and counts `matches` and `mismatches`. A region shorter than 64 bytes
     /// is a mismatch.
     Check {
@@ -153,9 +153,9 @@ impl Work for Sha3 {
         match (self.params.digest, start) {
             (DigestUse::Check { mismatch }, start) => self.check(message, start, mismatch),
             (_, None) => self.too_short.add(1),
-            (DigestUse::Discard, Some(_)) => {}
-            (DigestUse::Append, Some(_)) if message.data.len() + DIGEST > self.longest => self.too_long.add(1),
-            (DigestUse::Append, Some(start)) => {
+            (DigestUse::Discard {}, Some(_)) => {}
+            (DigestUse::Append {}, Some(_)) if message.data.len() + DIGEST > self.longest => self.too_long.add(1),
+            (DigestUse::Append {}, Some(start)) => {
                 let digest = Sha3_512::digest(&message.data[start..]);
                 message.data.extend_from_slice(&digest);
                 return true;

@@ -72,7 +72,7 @@ pub struct Nic {
 }
 
 const UNIT: DelayUnitParams =
-    DelayUnitParams { service: ServiceTime::Listed, gap_cycles: 2, start_cycles: 0, grant_cycles: 0 };
+    DelayUnitParams { service: ServiceTime::Listed {}, gap_cycles: 2, start_cycles: 0, grant_cycles: 0 };
 
 /// The NIC of the paper.
 pub const PANIC: Nic = Nic { own: "", unit: UNIT };
