@@ -482,8 +482,11 @@ def of(experiment: str | Path | Mapping[str, Any] | None, nic: str | None, *, ha
     kind = None if nic is None else of_nic(nic)
     stated = None if experiment is None else _of_experiment(experiment)
     if kind is not None and stated is not None and stated != kind:
-        says = "has chains of offloads" if stated == CHAINS else "has no chains of offloads"
         subject = "the experiment" if isinstance(experiment, Mapping) else experiment
+        if stated == NETWORK:
+            hint = "nodes name their cards: write `nic` in [[nodes]], or above them for nodes that name none"
+            raise UsageError(f"{subject} {get(stated).does}; {nic} {get(kind).does}", hint=hint)
+        says = "has chains of offloads" if stated == CHAINS else "has no chains of offloads"
         raise UsageError(f"{subject} {says}; {nic} {get(kind).does}")
     return kind or stated or (CHAINS if has_chains else HANDLERS)
 

@@ -16,6 +16,7 @@ from spinet import _core
 
 HANDLERS, CHAINS, MODULES, NETWORK = "handlers", "chains", "modules", "network"
 ALL = tuple(name for name, _does, _example in _core.kinds_of_cards())
+SINGLE = tuple(kind for kind in ALL if kind != NETWORK)  # a run of one card
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +57,10 @@ _TAKES_CHAINS = "chains need a card such as panic, pipeline, manycore or rmt: --
 _OF_CHAINS = {HANDLERS: _TAKES_CHAINS, MODULES: _TAKES_CHAINS}
 
 
+def _in_networks(hint: str) -> Mapping[str, str]:
+    return {NETWORK: f"in a network, {hint}"}
+
+
 def _with_chains(flag: str) -> Mapping[str, str]:
     return {kind: f"{hint}; {flag} goes with --chain" for kind, hint in _OF_CHAINS.items()}
 
@@ -72,8 +77,10 @@ OPTIONS: Mapping[str, Option] = {
         flags=("--set",),
         metavar="PATH=VALUE",
         help="Change a parameter of the card; may be repeated.",
+        kinds=SINGLE,
         keys=("nic.set", "set"),
         multiple=True,
+        hints=_in_networks('a node has parameters of its card: nic = { preset = "pspin", set = { ... } }'),
         completes="sets",
     ),
     "traffic": Option(
@@ -89,21 +96,27 @@ OPTIONS: Mapping[str, Option] = {
         flags=("--pace",),
         metavar="HOW",
         help="Arrival times of packets: times (of the capture), times:0.5 (twice as fast), line:400G, asap.",
+        kinds=SINGLE,
         keys=("traffic.pacing", "send.pacing", "pacing"),
+        hints=_in_networks("the `send` of a node has its own `pacing`"),
     ),
     "count": Option(
         flags=("--count",),
         metavar="N",
         help="Take only the first N packets of each --traffic and --send.",
+        kinds=SINGLE,
         keys=("traffic.count", "send.count"),
         value="positive",
+        hints=_in_networks("the `send` of a node has its own `count`"),
     ),
     "faults": Option(
         flags=("--fault",),
         metavar="KIND=CHANCE",
         help="Faults of the network: loss=0.01, duplicate=0.001, reorder=0.02:8 (late by up to 8 packets).",
+        kinds=SINGLE,
         keys=("faults",),
         multiple=True,
+        hints=_in_networks("links have faults: `faults` in [link], or in `with` of a link"),
     ),
     "limit": Option(
         flags=("--limit",),

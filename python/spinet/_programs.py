@@ -13,6 +13,7 @@ from typing import Any
 
 from spinet import _core, _files, _kinds, card_firmware, chains, toolchain
 from spinet import _experiments as experiments
+from spinet._build_errors import SourceNotFound
 from spinet._core import InputError, UsageError
 from spinet._experiments import Prepared
 
@@ -160,7 +161,11 @@ def of_nodes(
                 raise InputError(f"node `{node['name']}`: {error}") from None
             checked["nic"] = {"set": [], **checked["nic"]}
             prepared = Prepared(values=checked, file=experiment.file, base_dir=base_dir, kind=kind)
-            done[text] = (checked.get("firmware"), built(prepared, {}, cc=cc, defines=defines))
+            try:
+                done[text] = (checked.get("firmware"), built(prepared, {}, cc=cc, defines=defines))
+            except (SourceNotFound, UsageError) as error:
+                same = SourceNotFound if isinstance(error, SourceNotFound) else UsageError
+                raise same(f"node `{node['name']}`: {error}", hint=error.hint) from None
         stated, ready = done[text]
         found = ready.experiment.values.get("firmware")
         # The simulator finds a firmware image by its path in the experiment.

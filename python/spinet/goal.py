@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import tempfile
@@ -344,14 +345,20 @@ def _node(
                 raise _core.UsageError(f"{name} is for cards that run handlers, and the card is {PLAIN}")
         return {"name": "*", "nic": nic}
     kind = _kinds.of_nic(nic)
-    if kind not in (None, _kinds.HANDLERS):
+    if kind is None:
+        names = [name for name, _about in _core.nic_list() if _kinds.of_nic(name) == _kinds.HANDLERS]
+        near = difflib.get_close_matches(nic, [PLAIN, *names], n=1)
+        hint = f"did you mean {near[0]}?" if near else ""
+        allowed = f"must be {PLAIN}, {', '.join(names)}, or the file of a card that runs handlers"
+        raise _core.UsageError(f"nic is {nic!r}, {allowed}", hint=hint)
+    if kind != _kinds.HANDLERS:
         raise _core.UsageError(f"nic is {nic!r}, must be {PLAIN} or a card that runs handlers, such as pspin")
     if program is None:
         program = toolchain.sdk_dir() / "examples" / "copy_to_host.c"
     files = [str(Path(one).absolute()) for one in (program if isinstance(program, list) else [program])]
     context = {} if handler is None else {"handler": handler}
     # A match engine with rule sets has no expressions. Without a rule set, a context takes all packets.
-    card = None if kind is None else presets.parameters_of(nic)
+    card = presets.parameters_of(nic)
     has_rule_sets = isinstance(card, PspinParams) and card.ingress.matching == "rule_sets"
     if match is not None or not has_rule_sets:
         context["match"] = match or "udp.dst_port == 4791"

@@ -19,6 +19,7 @@ A program is a function that takes its host and yields the events for which it w
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import itertools
 import sys
@@ -333,7 +334,11 @@ def load(text: str, base_dir: str, *, loaded: dict[Path, ModuleType]) -> Program
     found = getattr(loaded[path], function, None)
     if not callable(found):
         functions = [one for one, value in vars(loaded[path]).items() if inspect.isfunction(value)]
-        raise UsageError(f"host_program: {path} has no function {function}; it has {', '.join(functions) or 'none'}")
+        near = difflib.get_close_matches(function, functions, n=1)
+        raise UsageError(
+            f"host_program: {path} has no function {function}; it has {', '.join(functions) or 'none'}",
+            hint=f"did you mean {near[0]}?" if near else "",
+        )
     program: Program = found
     return program
 
@@ -352,5 +357,9 @@ def factories(
             shown = getattr(own[name], "__qualname__", repr(own[name]))
             found[name] = Factory(own[name], shown, names)
         elif text is not None:
-            found[name] = Factory(load(str(text), base_dir, loaded=loaded), str(text), names)
+            try:
+                program = load(str(text), base_dir, loaded=loaded)
+            except UsageError as error:
+                raise UsageError(f"node `{name}`: {error}", hint=error.hint) from error.__cause__
+            found[name] = Factory(program, str(text), names)
     return found

@@ -248,6 +248,8 @@ def test_errors_of_networks_name_the_place(two: Path, tmp_path: Path, capsys: py
     assert "--nic is 'tigon2', must be plain or a card that runs handlers" in run(
         capsys, "goal", two, "--nic", "tigon2", code=2
     )
+    text = run(capsys, "goal", two, "--nic", "pspn", code=2)
+    assert "--nic is 'pspn', must be plain, pspin, fpspin" in text and "hint: did you mean pspin?" in text
     stuck = tmp_path / "stuck.goal"
     stuck.write_text(
         "num_ranks 2\nrank 0 {\na: recv 1b from 1\nb: send 1b to 1\nb requires a\n}\n"
@@ -255,6 +257,19 @@ def test_errors_of_networks_name_the_place(two: Path, tmp_path: Path, capsys: py
     )
     text = run(capsys, "goal", stuck, "--topology", "pair", code=2)
     assert "the schedule cannot end: rank 0 waits in recv (line 3) for rank 1" in text
+
+
+def test_a_misspelt_command_is_no_schedule(
+    two: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(capsys, "goal", "chek", two, code=2).splitlines() == [
+        "error: spinet goal has no command chek",
+        "hint: did you mean check?",
+    ]
+    assert "error: make.goal: No such file" in run(capsys, "goal", "make.goal", code=2)
+    Path("chek").write_text(TWO)
+    assert "chek: " in run(capsys, "goal", "chek")
 
 
 def test_a_network_takes_the_place_of_l_and_g(two: Path, capsys: pytest.CaptureFixture[str]) -> None:

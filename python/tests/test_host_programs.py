@@ -207,8 +207,8 @@ def test_files_name_programs(tmp_path: Path, capfd: pytest.CaptureFixture[str]) 
     assert "error: node `n1`: its program" in error and "ZeroDivisionError" in error and "in pong" in error
     assert not (tmp_path / "result").exists()
     for text, message in (
-        ("programs.py:pinggg", "has no function pinggg; it has ping, pong"),
-        ("nothing.py:ping", "there is no file"),
+        ("programs.py:pinggg", "has no function pinggg; it has ping, pong\nhint: did you mean ping?"),
+        ("nothing.py:ping", "error: node `n0`: host_program: there is no file"),
         ("programs.py", "must be a file and a function: 'programs.py:function'"),
     ):
         network.write_text(f"topology = {{ name = 'pair' }}\nnodes = [{{ name = 'n0', host_program = '{text}' }}]")

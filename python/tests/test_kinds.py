@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import spinet
 from spinet import _core, _kinds, _programs, api, cli
-from spinet._options import ALL, OPTIONS
+from spinet._options import ALL, OPTIONS, SINGLE
 from spinet.cli import ends, errors
 from spinet.comparison import compare
 
@@ -43,7 +43,9 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> _kinds.Kind:
     known = [*_core.kinds_of_cards(), ("plain", "forwards packets", "plain-nic")]
     monkeypatch.setattr(_kinds, "_ALL", _kinds.catalogue(known))
     options = {
-        name: dataclasses.replace(option, kinds=(*option.kinds, "plain")) if option.kinds == ALL else option
+        name: dataclasses.replace(option, kinds=(*option.kinds, "plain"))
+        if option.kinds is ALL or option.kinds is SINGLE
+        else option
         for name, option in OPTIONS.items()
     }
     monkeypatch.setattr(_kinds, "OPTIONS", options)

@@ -88,6 +88,39 @@ def test_mistakes_are_errors_of_their_line(tmp_path: Path, capfd: pytest.Capture
     assert "packets of a network come from its nodes" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "hint"),
+    [
+        ("--fault", "loss=1", "in a network, links have faults: `faults` in [link], or in `with` of a link"),
+        ("--set", "cluster.n_cores=1", "in a network, a node has parameters of its card"),
+        ("--count", "3", "in a network, the `send` of a node has its own `count`"),
+        ("--pace", "asap", "in a network, the `send` of a node has its own `pacing`"),
+    ],
+)
+def test_options_of_a_single_card_are_refused(
+    option: str, value: str, hint: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["run", str(PAIR), option, value]) == 2
+    error = capfd.readouterr().err
+    assert f"error: {option} is for cards that" in error and f"{PAIR} is a network of cards\nhint: {hint}" in error
+
+
+def test_keywords_of_a_single_card_are_refused() -> None:
+    with pytest.raises(spinet.InputError, match=r"^faults is for cards that .* is a network of cards"):
+        spinet.run(PAIR, faults="loss=1")
+
+
+def test_a_card_beside_a_network_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["run", str(PAIR), "--nic", "tigon2"]) == 2
+    assert f"{PAIR} is a network of cards; tigon2 is wired from modules and runs firmware" in capfd.readouterr().err
+
+
+def test_a_missing_firmware_names_its_node() -> None:
+    nodes = [{"name": "n0"}, {"name": "n1", "nic": "tigon2", "firmware": "nope.c"}]
+    with pytest.raises(spinet.SpinetError, match=r"^node `n1`: nope\.c does not exist"):
+        spinet.run({"topology": {"name": "pair"}, "nodes": nodes})
+
+
 def test_rate_control_and_pauses_both_prevent_drops() -> None:
     dcqcn = spinet.run(NETWORKS / "incast-dcqcn.toml").summary
     pfc = spinet.run(NETWORKS / "incast-pfc.toml").summary

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spinet._core import InputError
-from spinet.cli import parameters
+from spinet.cli import errors, parameters
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,8 +27,12 @@ class _RunsByDefault(click.Group):
     """A group whose first word may be a schedule, which then runs."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put `run` in front of anything but a command or a request for help."""
+        """Put `run` in front of anything but a command, a request for help, or a command with a slip of the pen."""
         if args and args[0] not in (*self.commands, "-h", "--help"):
+            word = Path(args[0])
+            is_file = word.exists() or word.suffix
+            if not is_file and difflib.get_close_matches(args[0], self.commands):
+                raise errors.NoSuchCommand(args[0], list(self.commands), of=ctx.command_path)
             args = ["run", *args]
         return super().parse_args(ctx, args)
 
@@ -98,7 +103,7 @@ _SCHEDULE = click.argument("schedule", type=click.Path(path_type=Path), shell_co
 )
 @click.option("--path", "n_steps", metavar="N", type=click.IntRange(min=1), help="Print N steps of the critical path.")
 @parameters.option("output")
-@parameters.option("force")
+@parameters.option("force", help="Replace the folder of an earlier run.")
 @parameters.json_option
 def run_command(
     schedule: Path,
@@ -152,6 +157,7 @@ def run_command(
     In the output folder:
       summary.json          what --json prints
       operations.parquet    a row for each operation: when it was posted, started and done, and its partner
+      messages.parquet      in a network: a row for each message, with its time in NICs, on links and in switches
       frames.parquet        in a network: a row for each event of each packet
 
     Exit code 2 if the schedule is wrong, or cannot end because receives or messages are left.
