@@ -109,8 +109,9 @@ class RunningHost:
     def receive(self, sender: str | int | None = None, *, tag: int | None = None) -> Wait:
         """Receive a message. Yield the result to get a `Message`. Default: from any sender, with any tag.
 
-        Receives match messages in the order in which they were posted. A message that arrives before its receive waits
-        for it.
+        A receive takes a message when the first packet arrives. Receives match messages in the order in which they were
+        posted. A message that arrives before its receive waits for it. So with one receive at a time, a short message
+        waits until a longer one that began earlier has arrived; post several receives to get messages as they arrive.
         """
         peer = None if sender is None else self._peer(sender)
         bits, ignore = (0, (1 << 64) - 1) if tag is None else (_tag(tag), 0)
