@@ -458,6 +458,8 @@ def who(kinds: Sequence[str]) -> str:
     >>> who(["chains"])
     'cards that run chains of offloads (such as panic)'
     """
+    if set(kinds) == set(_ALL) - {NETWORK}:
+        return "runs of a single card"
     such_as = {kind: f" (such as {get(kind).example})" if get(kind).example else "" for kind in kinds}
     return "cards that " + " or ".join(f"{_plural(get(kind).does)}{such_as[kind]}" for kind in kinds)
 

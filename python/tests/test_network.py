@@ -102,11 +102,11 @@ def test_options_of_a_single_card_are_refused(
 ) -> None:
     assert cli.main(["run", str(PAIR), option, value]) == 2
     error = capfd.readouterr().err
-    assert f"error: {option} is for cards that" in error and f"{PAIR} is a network of cards\nhint: {hint}" in error
+    assert f"error: {option} is for runs of a single card; {PAIR} is a network of cards\nhint: {hint}" in error
 
 
 def test_keywords_of_a_single_card_are_refused() -> None:
-    with pytest.raises(spinet.InputError, match=r"^faults is for cards that .* is a network of cards"):
+    with pytest.raises(spinet.InputError, match=r"^faults is for runs of a single card; .* is a network of cards"):
         spinet.run(PAIR, faults="loss=1")
 
 
