@@ -151,6 +151,7 @@ def of_nodes(
             values.setdefault("nic", experiment.values["nic"])
         text, base_dir = json.dumps(values), experiment.base_dir
         if not values or _nic_of(values) == PLAIN:
+            _must_be_plain(node["name"], values)
             nodes.append(node)
             continue
         if text not in done:
@@ -184,6 +185,18 @@ def of_nodes(
         keep_messages=tuple(str(one) for one in selections) or None,
         hosts=_host_programs(experiment, given.get("host_programs") or {}),
     )
+
+
+def _must_be_plain(node: str, values: Mapping[str, Any]) -> None:
+    """Refuse keys of a card for a node without one: they would have no effect."""
+    nic = values.get("nic")
+    keys = [key for key in values if key != "nic"]
+    if isinstance(nic, Mapping) and nic.get("set"):
+        keys.append("nic.set")
+    if keys:
+        raise UsageError(
+            f"node `{node}`: `{keys[0]}` is for cards, and its NIC is {PLAIN}", hint="name another card with `nic`"
+        )
 
 
 def _host_programs(experiment: Prepared, own: Mapping[str, Any]) -> Mapping[str, Any]:

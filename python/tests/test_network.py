@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -113,6 +114,20 @@ def test_keywords_of_a_single_card_are_refused() -> None:
 def test_a_card_beside_a_network_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["run", str(PAIR), "--nic", "tigon2"]) == 2
     assert f"{PAIR} is a network of cards; tigon2 is wired from modules and runs firmware" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("network", "node", "key"),
+    [
+        ({}, {"nic": "plain", "program": "sdk/examples/count.c"}, "program"),
+        ({"nic": "plain"}, {"program": "sdk/examples/count.c"}, "program"),
+        ({}, {"nic": {"preset": "plain", "set": {"cluster.n_cores": 1}}}, "nic.set"),
+    ],
+)
+def test_a_plain_nic_refuses_keys_of_cards(network: dict[str, Any], node: dict[str, Any], key: str) -> None:
+    nodes = [{"name": "n0"}, {"name": "n1", **node}]
+    with pytest.raises(spinet.InputError, match=f"^node `n1`: `{key}` is for cards, and its NIC is plain"):
+        spinet.run({**network, "topology": {"name": "pair"}, "nodes": nodes})
 
 
 def test_a_missing_firmware_names_its_node() -> None:
