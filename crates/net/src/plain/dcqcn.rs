@@ -122,11 +122,13 @@ impl Limit {
     fn advance(&mut self, now: Time, line: u64, params: &DcqcnParams) {
         while self.decays_at.min(self.rises_at) <= now {
             if self.decays_at <= self.rises_at {
-                self.alpha = self.decayed(params);
-                self.decays_at = self.decays_at + params.alpha_timer.time();
-                if self.alpha == 0 || self.current == line && self.rises_at == Time::MAX {
-                    self.decays_at = Time::MAX;
-                }
+                let decayed = self.decayed(params);
+                let before = std::mem::replace(&mut self.alpha, decayed);
+                // Alpha cannot fall below the least difference that its units can express.
+                self.decays_at = match self.alpha == before {
+                    true => Time::MAX,
+                    false => self.decays_at + params.alpha_timer.time(),
+                };
             } else {
                 self.rises_at = self.rises_at + params.increase_timer.time();
                 self.rise(0, line, params);
@@ -206,6 +208,20 @@ mod tests {
         let cut = (u128::from(before) * u128::from(alpha) / (2 << 32)) as u64;
         assert_eq!(limit.current, before - cut);
         assert_eq!(limit.alpha, alpha - alpha / 256 + ONE / 256);
+    }
+
+    /// Alpha decays in every round without a notification, also when the rate has reached that of the line.
+    #[test]
+    fn alpha_decays_at_line_rate_too() {
+        let params = DcqcnParams::default();
+        let mut limit = Limit::new(LINE);
+        limit.cut(us(0), LINE, &params);
+        limit.advance(us(10_000), LINE, &params);
+        assert_eq!((limit.current, limit.rises_at), (LINE, Time::MAX));
+        let rounds = 10_000 / 55;
+        assert_eq!(limit.alpha, (0..rounds).fold(ONE, |alpha, _| alpha - alpha / 256));
+        limit.advance(us(18_000_000_000), LINE, &params);
+        assert_eq!((limit.alpha, limit.decays_at), (255, Time::MAX));
     }
 
     #[test]
