@@ -54,6 +54,8 @@ pub(super) enum Body {
         begin: Option<Begin>,
         /// It is the last packet of its message.
         is_last: bool,
+        /// The sender asks for an acknowledgment at once.
+        asks: bool,
         /// Bytes of headers after the base transport header.
         headers_len: u8,
         payload_len: u32,
@@ -130,7 +132,7 @@ pub(super) fn data(
     directory: &Directory,
     psn: u64,
     (stream, begin): (Stream, Option<Begin>),
-    is_last: bool,
+    (is_last, asks): (bool, bool),
     payload: &[u8],
 ) -> Arc<[u8]> {
     let opcode = match (begin, stream, is_last) {
@@ -145,7 +147,7 @@ pub(super) fn data(
         (None, Stream::Response, true) => opcode::READ_RESPONSE_LAST,
     };
     let pad = (payload.len().wrapping_neg() & 3) as u8;
-    let bth = bth(pair, opcode, pad, is_last, psn);
+    let bth = bth(pair, opcode, pad, asks, psn);
     frame(pair, directory, bth, headers_len(opcode), payload, |bytes| {
         let written = match begin {
             Some(Begin::Write { tag: address, number: key, len } | Begin::Read { tag: address, number: key, len }) => {
@@ -203,8 +205,15 @@ pub(super) fn parse(bytes: &[u8]) -> Option<Packet> {
     let (bth, rest) = Bth::parse(bytes.get(BTH_AT..bytes.len() - ICRC_LEN)?).ok()?;
     let headers_len = headers_len(bth.opcode);
     let payload_len = rest.len().checked_sub(headers_len + usize::from(bth.pad)).map(|len| len as u32);
-    let data =
-        |begin, is_last| Some(Body::Data { begin, is_last, headers_len: headers_len as u8, payload_len: payload_len? });
+    let data = |begin, is_last| {
+        Some(Body::Data {
+            begin,
+            is_last,
+            asks: bth.ack_request,
+            headers_len: headers_len as u8,
+            payload_len: payload_len?,
+        })
+    };
     let body = match bth.opcode {
         opcode::WRITE_ONLY | opcode::WRITE_FIRST | opcode::READ_REQUEST => {
             let (Reth { address: tag, key: number, len }, _) = Reth::parse(rest).ok()?;
@@ -253,21 +262,22 @@ mod tests {
         let response = Some(Begin::Response { number: 8 });
         let messages = [(Stream::Write, write), (Stream::Response, response), (Stream::Write, None)];
         let packets = messages.into_iter().chain([(Stream::Response, None)]);
-        for (len, (stream, begin), is_last) in
-            packets.flat_map(|kind| (0..20).flat_map(move |len| [(len, kind, true), (len, kind, false)]))
+        let lasts = [(true, true), (false, false), (false, true)];
+        for (len, (stream, begin), (is_last, asks)) in
+            packets.flat_map(|kind| (0..20).flat_map(move |len| lasts.map(|last| (len, kind, last))))
         {
             let content: Vec<u8> = (0..len).collect();
-            let bytes = data(pair, &directory, 0x0100_0005, (stream, begin), is_last, &content);
+            let bytes = data(pair, &directory, 0x0100_0005, (stream, begin), (is_last, asks), &content);
             let packet = parse(&bytes).unwrap();
             assert_eq!((packet.from, packet.psn), (pair.from, 5));
             let Body::Data { headers_len, .. } = packet.body else { panic!("no data") };
             let payload_len = u32::from(len);
-            assert_eq!(packet.body, Body::Data { begin, is_last, headers_len, payload_len });
+            assert_eq!(packet.body, Body::Data { begin, is_last, asks, headers_len, payload_len });
             assert_eq!(payload(&bytes, headers_len, payload_len), content);
         }
         let read = Some(Begin::Read { tag: 7, number: 8, len: 9 });
-        let bytes = data(pair, &directory, 5, (Stream::Write, read), true, &[]);
-        let body = Body::Data { begin: read, is_last: true, headers_len: 16, payload_len: 0 };
+        let bytes = data(pair, &directory, 5, (Stream::Write, read), (true, true), &[]);
+        let body = Body::Data { begin: read, is_last: true, asks: true, headers_len: 16, payload_len: 0 };
         assert_eq!(parse(&bytes).unwrap().body, body);
         let bytes = acknowledge(pair, &directory, 1 << 24, None);
         assert_eq!(parse(&bytes).map(|packet| (packet.psn, packet.body)), Some((0xff_ffff, Body::Ack)));

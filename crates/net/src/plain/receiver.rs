@@ -15,6 +15,8 @@ pub(super) struct DataPacket {
     pub head: Time,
     pub begin: Option<Begin>,
     pub is_last: bool,
+    /// The sender asks for an acknowledgment at once.
+    pub asks: bool,
     pub headers_len: u8,
     pub payload_len: u32,
     pub bytes: Arc<[u8]>,
@@ -68,16 +70,16 @@ impl Incoming {
         if psn > self.expected {
             return self.early(psn, packet, params, answers);
         }
-        let mut ends = packet.is_last;
+        let mut asks = packet.asks;
         ready.push(packet);
         self.expected += 1;
         while let Some(packet) = self.early.remove(&self.expected) {
-            ends |= packet.is_last;
+            asks |= packet.asks;
             ready.push(packet);
             self.expected += 1;
         }
         self.unacknowledged += ready.len() as u32;
-        if is_reliable && (ends || self.unacknowledged >= params.ack_every) {
+        if is_reliable && (asks || self.unacknowledged >= params.ack_every) {
             answers.push(Answer::Acknowledge);
             self.unacknowledged = 0;
         }

@@ -25,6 +25,8 @@ pub(super) struct Part {
     /// The start of its message.
     pub message: Begin,
     pub is_last: bool,
+    /// It is repeated alone, with [`Transport::Selective`].
+    pub is_repeat: bool,
     pub range: Range<usize>,
     pub payload: Payload,
     /// The message that is finished when this packet has left, without acknowledgments.
@@ -56,6 +58,9 @@ pub(super) struct Outgoing {
     pub has_event: bool,
     /// Timeouts since the last progress.
     timeouts: u32,
+    /// With [`Transport::Selective`]: packets below this sequence number were sent before the last timeout. If an acknowledgment ends
+    /// below it, the next packet is missing, too.
+    recovers_to: u64,
     /// There were more timeouts than retries are allowed, so nothing is sent any more.
     pub has_given_up: bool,
     /// Packets sent again.
@@ -89,14 +94,14 @@ impl Outgoing {
 
     /// Takes the next packet.
     pub fn take(&mut self, params: &PlainParams) -> Option<Part> {
-        let psn = match self.repeats.pop_front() {
+        let (psn, is_repeat) = match self.repeats.pop_front() {
             Some(psn) => {
                 self.repeating.remove(&psn);
-                psn
+                (psn, true)
             }
             None => {
                 self.next += 1;
-                self.next - 1
+                (self.next - 1, false)
             }
         };
         self.repeated += u64::from(psn < self.sent);
@@ -118,7 +123,7 @@ impl Outgoing {
                 finishes = self.messages.pop_front().map(|message| message.id);
             }
         }
-        Some(Part { psn, stream, begin, message: message_begin, is_last, range, payload, finishes })
+        Some(Part { psn, stream, begin, message: message_begin, is_last, is_repeat, range, payload, finishes })
     }
 
     /// All packets below `below` have arrived. Returns the messages that are finished, and true if there was progress.
@@ -133,6 +138,9 @@ impl Outgoing {
         if self.repeating.first().is_some_and(|&psn| psn < below) {
             self.repeats.retain(|&psn| psn >= below);
             self.repeating = self.repeating.split_off(&below);
+        }
+        if below < self.recovers_to {
+            self.repeat(below, Transport::Selective);
         }
         let mut finished = Vec::new();
         while self.messages.front().is_some_and(|message| message.first + message.n_packets <= below) {
@@ -158,6 +166,42 @@ impl Outgoing {
     pub fn time_out(&mut self, params: &PlainParams) {
         self.timeouts += 1;
         self.has_given_up = self.timeouts > params.retries;
+        if params.transport == Transport::Selective {
+            self.recovers_to = self.next;
+        }
         self.repeat(self.done, params.transport);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of ten packets, the last four were lost. Nothing behind them shows that, so the timeout repeats the first one. Each
+    /// acknowledgment of a repeated packet then repeats the next one, without a further timeout.
+    #[test]
+    fn after_a_timeout_acknowledgments_repeat_the_other_lost_packets() {
+        let params = PlainParams { transport: Transport::Selective, mtu: 1024, ..PlainParams::default() };
+        let mut peer = Outgoing::default();
+        let begin = Begin::Write { tag: 0, number: 0, len: 10 * 1024 };
+        peer.post(MessageId(0), begin, Payload::Zeros(10 * 1024), params.mtu);
+        let sent = |peer: &mut Outgoing| {
+            let mut sent = Vec::new();
+            while peer.is_ready(&params) {
+                sent.extend(peer.take(&params).map(|part| (part.psn, part.is_repeat)));
+            }
+            sent
+        };
+        assert_eq!(sent(&mut peer), (0..10).map(|psn| (psn, false)).collect::<Vec<_>>());
+        assert!(peer.acknowledge(6).1);
+        assert_eq!(sent(&mut peer), []);
+        peer.time_out(&params);
+        assert_eq!(sent(&mut peer), [(6, true)]);
+        for psn in 7..10 {
+            assert!(peer.acknowledge(psn).1);
+            assert_eq!(sent(&mut peer), [(psn, true)]);
+        }
+        assert_eq!(peer.acknowledge(10).0.len(), 1);
+        assert_eq!((sent(&mut peer), peer.repeated), (vec![], 4));
     }
 }

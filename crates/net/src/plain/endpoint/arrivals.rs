@@ -44,11 +44,11 @@ impl Endpoint {
             }
         }
         match body {
-            Body::Data { begin, is_last, headers_len, payload_len } => {
+            Body::Data { begin, is_last, asks, headers_len, payload_len } => {
                 let incoming = self.incoming.entry(from).or_default();
                 let psn = packet::unwrap(psn, incoming.expected);
                 let bytes = Arc::clone(&frame.bytes);
-                let data = DataPacket { head, begin, is_last, headers_len, payload_len, bytes };
+                let data = DataPacket { head, begin, is_last, asks, headers_len, payload_len, bytes };
                 let (mut ready, mut answers) = std::mem::take(&mut self.ready);
                 let is_used = incoming.arrive(psn, data, &self.params, &mut ready, &mut answers);
                 ready.drain(..).for_each(|packet| self.assemble(now, from, packet));
@@ -89,7 +89,7 @@ impl Endpoint {
 
     /// Adds the next packet in order to its message.
     fn assemble(&mut self, now: Time, from: NodeId, packet: DataPacket) {
-        let DataPacket { head, begin, is_last, headers_len, payload_len, bytes } = packet;
+        let DataPacket { head, begin, is_last, headers_len, payload_len, bytes, .. } = packet;
         let Some(incoming) = self.incoming.get_mut(&from) else { return };
         if let Some(begin) = begin {
             let number = self.next_building;
