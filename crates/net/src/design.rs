@@ -422,7 +422,9 @@ impl<'a> Draft<'a> {
         }
         for (i, params) in self.switches.iter().enumerate() {
             let node = n_devices + i;
-            let refuse = |error: ParamError| error.inside(&format!("switch `{}`", self.names[node]));
+            let own = self.spec.switches.iter().position(|one| one.name == self.names[node] && one.params.is_some());
+            let key = own.map_or_else(|| "switch".to_owned(), |own| format!("switches[{own}].params"));
+            let refuse = |error: ParamError| error.inside(&key);
             params.check(longest[node].max(60)).map_err(refuse)?;
         }
         let has_pfc = self.switches.iter().any(|params| params.pfc.is_some());

@@ -148,6 +148,7 @@ impl Wire {
                 link: self.link,
                 head: slot.head + self.direction.delay,
                 tail: slot.tail + self.direction.delay,
+                is_pause: frame.is_control,
             },
         );
         if let Some(tap) = self.taps[0] {

@@ -13,6 +13,7 @@ pub const MAX_PORTS: u32 = 1024;
 /// A topology.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(expecting = "a table with the name of a topology, such as { name = \"star\", nodes = 4 }")]
 pub enum Topology {
     /// Two devices and a link.
     Pair {},

@@ -220,7 +220,10 @@ pub fn of_experiment(text: &str, base_dir: &Path, format: Format) -> &'static Ki
     let others = || ALL.into_iter().filter(|kind| kind.name != HANDLERS.name);
     let Some(table) = table else {
         // The kind's reader reports the error. Choose the kind that fits the text best.
-        let has = |key: &str| text.lines().any(|line| line.trim() == format!("[[{key}]]"));
+        let is_header = |line: &str, key: &str| line == format!("[[{key}]]") || line == format!("[{key}]");
+        let is_value =
+            |line: &str, key: &str| line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with('='));
+        let has = |key: &str| text.lines().map(str::trim).any(|line| is_header(line, key) || is_value(line, key));
         return others().find(|kind| kind.keys.iter().any(|key| has(key))).unwrap_or(&HANDLERS);
     };
     let nic = table.get("nic").and_then(|nic| nic.as_str().or_else(|| nic.get("preset")?.as_str()));

@@ -140,7 +140,7 @@ fn errors_name_the_place_and_the_near_miss() {
     );
     check(
         &with(star, "switch = { buffer_bytes = 100 }"),
-        expect!["switch `sw0`.buffer_bytes is 100, must be 9018 to 1099511627776"],
+        expect!["switch.buffer_bytes is 100, must be 9018 to 1099511627776"],
     );
     check(
         &with(star, "switch = { latncy = \"1 ns\" }"),

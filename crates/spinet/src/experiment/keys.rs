@@ -63,20 +63,28 @@ fn alternatives<'a>(schema: &'a Value, root: &'a Value) -> Vec<&'a Value> {
     }
 }
 
-/// The schema of tables at one place, if there is exactly one and it allows no other keys than it lists.
-fn table_at<'a>(schema: &'a Value, root: &'a Value) -> Option<&'a serde_json::Map<String, Value>> {
+/// The keys of tables at one place, if there is exactly one schema, and true if it allows no other keys.
+fn keys_at<'a>(schema: &'a Value, root: &'a Value) -> Option<(&'a serde_json::Map<String, Value>, bool)> {
     let mut tables = alternatives(schema, root).into_iter().filter(|one| one["properties"].is_object());
     let (first, more) = (tables.next()?, tables.next());
-    (more.is_none() && first["additionalProperties"] == Value::Bool(false)).then(|| first["properties"].as_object())?
+    let is_closed =
+        ["additionalProperties", "unevaluatedProperties"].iter().any(|rule| first[rule] == Value::Bool(false));
+    first["properties"].as_object().filter(|_| more.is_none()).map(|keys| (keys, is_closed))
+}
+
+/// The same, if it allows no other keys.
+fn table_at<'a>(schema: &'a Value, root: &'a Value) -> Option<&'a serde_json::Map<String, Value>> {
+    keys_at(schema, root).filter(|&(_, is_closed)| is_closed).map(|(keys, _)| keys)
 }
 
 fn walk<'a>(node: &'a Node, schema: &'a Value, root: &'a Value, path: &[&'a str], found: &mut Vec<Unknown<'a>>) {
     match node {
         Node::Table(entries) => {
-            let Some(properties) = table_at(schema, root) else { return };
+            let Some((properties, is_closed)) = keys_at(schema, root) else { return };
             for (key, span, value) in entries {
                 match properties.get(key) {
                     Some(inner) => walk(value, inner, root, &[path, &[key]].concat(), found),
+                    None if !is_closed => {}
                     None => found.push(Unknown {
                         path: path.to_vec(),
                         key,

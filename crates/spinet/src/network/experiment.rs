@@ -104,6 +104,7 @@ pub struct NodeSpec {
 
 /// Packets of a host, and their destination node. A text instead of a table is its `source`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct HostSourceSpec {
     /// Name of the destination node of generated packets. Packets then carry the addresses of both nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -133,6 +134,12 @@ pub enum NetworkError {
     /// The timeline.
     #[error(transparent)]
     Tracks(#[from] TracksError),
+    /// A program for a node that runs a rank of the schedule.
+    #[error("the host of node `{name}` has a program, and runs a rank of the schedule, too")]
+    TwoPrograms {
+        /// The node.
+        name: String,
+    },
     /// A program for a node that does not exist.
     #[error("the program of a host names node `{found}`, which does not exist{}", diagnostics::near::did_you_mean(near.as_ref()))]
     Host {
@@ -152,6 +159,10 @@ pub enum NetworkProblem {
     OfNetwork { key: String, hint: &'static str },
     #[error("packets of a network come from its nodes: write `send` in [[nodes]]")]
     Packets,
+    #[error("links lose packets: write `faults` in [link], or in `with` of a link")]
+    Faults,
+    #[error("unknown key, must be one of {allowed}")]
+    UnknownKey { allowed: String },
     #[error("`{found}` is the name of two nodes, each must have its own")]
     Name { found: String },
     #[error("`{found}` is not a valid name; allowed are a letter, then letters, digits, `-`, `_` and `.`")]

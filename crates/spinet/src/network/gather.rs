@@ -225,7 +225,9 @@ fn read(bytes: &[u8]) -> Option<(Status, Gathered)> {
 fn put_row(row: &Row, bytes: &mut Vec<u8>) {
     let (event, words) = match row.what {
         What::Entered => (0u8, [0; 3]),
-        What::Crossed { link, head, tail } => (1, [u64::from(link.0), head.fs(), tail.fs()]),
+        What::Crossed { link, head, tail, is_pause } => {
+            (1, [u64::from(is_pause) << 32 | u64::from(link.0), head.fs(), tail.fs()])
+        }
         What::Copied { link } => (2, [u64::from(link.0), 0, 0]),
         What::Delivered { tail } => (3, [tail.fs(), 0, 0]),
         What::Dropped { reason } => (4, [reason as u64, 0, 0]),
@@ -257,7 +259,12 @@ fn row(bytes: &[u8]) -> Option<Row> {
     let (to, kind) = (NodeId((words[0] >> 8) as u32), MessageKind::ALL.get((words[0] & 0xff) as usize).copied());
     let what = match bytes[55] {
         0 => What::Entered,
-        1 => What::Crossed { link, head: Time::from_fs(words[1]), tail: Time::from_fs(words[2]) },
+        1 => What::Crossed {
+            link,
+            head: Time::from_fs(words[1]),
+            tail: Time::from_fs(words[2]),
+            is_pause: words[0] >> 32 != 0,
+        },
         2 => What::Copied { link },
         3 => What::Delivered { tail: Time::from_fs(words[0]) },
         4 => What::Dropped { reason: *DropReason::ALL.get(words[0] as usize)? },
@@ -308,7 +315,8 @@ mod tests {
         let tail = Time::from_fs(99);
         let rows = vec![
             row(What::Entered),
-            row(What::Crossed { link: LinkId(4), head: Time::from_fs(98), tail }),
+            row(What::Crossed { link: LinkId(4), head: Time::from_fs(98), tail, is_pause: false }),
+            row(What::Crossed { link: LinkId(u32::MAX), head: Time::from_fs(98), tail, is_pause: true }),
             row(What::Copied { link: LinkId(9) }),
             row(What::Delivered { tail }),
             row(What::Dropped { reason: DropReason::QueueFull }),

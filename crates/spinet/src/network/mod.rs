@@ -9,6 +9,7 @@ mod experiment;
 mod flow;
 mod frames;
 mod gather;
+mod keys;
 mod meeting;
 mod messages;
 mod observed;

@@ -84,11 +84,11 @@ impl Observed {
     }
 }
 
-/// The last time at which one of these frames moved.
+/// The last time at which one of these frames moved, except pause frames.
 fn last_move(rows: &[Row]) -> Option<Time> {
     let moved = rows.iter().filter_map(|row| match row.what {
         What::Entered => Some(row.at),
-        What::Crossed { tail, .. } | What::Delivered { tail } => Some(tail),
+        What::Crossed { tail, is_pause: false, .. } | What::Delivered { tail } => Some(tail),
         _ => None,
     });
     moved.max()

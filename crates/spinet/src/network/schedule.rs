@@ -36,6 +36,11 @@ pub enum ScheduleProblem {
 }
 
 impl Ranks {
+    /// Number of ranks.
+    pub fn n_ranks(&self) -> usize {
+        self.schedule.n_ranks() as usize
+    }
+
     /// Reads the schedule of an experiment, if it has one. An error comes with its key.
     pub fn read(
         experiment: &NetworkExperiment,

@@ -119,20 +119,19 @@ impl Kept {
     pub fn learn(&mut self, rows: &[Row]) {
         let Some(Selected { selections, messages, frames }) = &mut self.selected else { return };
         for row in rows {
-            match row.what {
-                What::Posted { to, kind, tag, .. } => {
-                    let key = MessageKey { from: row.node, to, kind, number: row.frame.number as u32 };
-                    if selections.iter().any(|selection| selection.fits(key, tag)) {
-                        messages.insert(key);
-                    }
+            if let What::Posted { to, kind, tag, .. } = row.what {
+                let key = MessageKey { from: row.node, to, kind, number: row.frame.number as u32 };
+                if selections.iter().any(|selection| selection.fits(key, tag)) {
+                    messages.insert(key);
                 }
-                What::Carries { to, kind, number } => {
-                    let key = MessageKey { from: row.node, to, kind, number };
-                    if messages.contains(&key) {
-                        frames.insert(row.frame);
-                    }
-                }
-                _ => {}
+            }
+        }
+        // A host without costs sends the first frame at the time of the post, and its row may come first.
+        for row in rows {
+            if let What::Carries { to, kind, number } = row.what
+                && messages.contains(&MessageKey { from: row.node, to, kind, number })
+            {
+                frames.insert(row.frame);
             }
         }
     }

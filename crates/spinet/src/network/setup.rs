@@ -2,6 +2,7 @@
 
 use super::device::{CardDevice, HostFrames, HostSide};
 use super::experiment::{HostSourceSpec, NetworkError, NetworkExperiment, NetworkProblem, NodeSpec};
+use super::keys::check_keys;
 use super::plain::{PLAIN, PlainCard};
 use super::progress::NodeProgress;
 use super::schedule::Ranks;
@@ -34,15 +35,6 @@ use wire::traffic::TrafficSpec;
 
 /// Maximum number of nodes of one entry. assumed: more would be a mistake; a thousand nodes are a large experiment.
 const MOST_COUNT: u32 = 1 << 16;
-
-/// Keys of an experiment that a node's card cannot have, because the network has them, each with a hint.
-const OF_NETWORK: [(&str, &str); 5] = [
-    ("limit", ""),
-    ("seed", ""),
-    ("stall_limit", ""),
-    ("faults", "; links lose packets"),
-    ("traffic", "; packets come to a node from other nodes, whose `send` names them"),
-];
 
 /// A node with its card.
 #[derive(Clone, Debug)]
@@ -84,12 +76,12 @@ pub struct Setup {
 }
 
 /// The path of a key, and its fault.
-type Fault = (Vec<String>, NetworkProblem);
+pub(super) type Fault = (Vec<String>, NetworkProblem);
 
 /// The name of a node, and the entry of `[[nodes]]` that describes it.
 type Named = (String, Option<usize>);
 
-fn fault(path: &[&str], problem: NetworkProblem) -> Fault {
+pub(super) fn fault(path: &[&str], problem: NetworkProblem) -> Fault {
     (path.iter().map(|&part| part.to_owned()).collect(), problem)
 }
 
@@ -101,6 +93,7 @@ impl Setup {
         let mut experiment: NetworkExperiment = read.map_err(ExperimentError::from)?;
         let at = |(path, problem): Fault| ExperimentError::at((text, file, format), &path, Box::new(problem));
         let base_dir = std::path::absolute(base_dir).unwrap_or_else(|_| base_dir.into());
+        check_keys(&experiment).map_err(at)?;
         complete(&mut experiment, file, &base_dir)?;
         Ok(Self::check(experiment, file, base_dir).map_err(at)?)
     }
@@ -110,6 +103,9 @@ impl Setup {
             if !specs.is_empty() {
                 return Err(fault(&[key], NetworkProblem::Packets));
             }
+        }
+        if !experiment.common.faults.is_none() {
+            return Err(fault(&["faults"], NetworkProblem::Faults));
         }
         let entries = entries(&experiment)?;
         let design = spec_of(&experiment, &entries).design(&[PLAIN], |_| false).map_err(design_fault)?;
@@ -181,6 +177,10 @@ impl Setup {
     pub fn check_hosts(&self, wanted: &Wanted) -> Result<(), NetworkError> {
         let names = || self.nodes.iter().map(|node| node.name.as_str());
         let known: BTreeSet<&str> = names().collect();
+        let ranks = self.ranks.as_ref().map_or(0, Ranks::n_ranks);
+        if let Some(name) = names().take(ranks).find(|name| wanted.hosts.contains_key(*name)) {
+            return Err(NetworkError::TwoPrograms { name: name.to_owned() });
+        }
         match wanted.hosts.keys().find(|name| !known.contains(name.as_str())) {
             None => Ok(()),
             Some(found) => {
@@ -226,9 +226,6 @@ fn complete(experiment: &mut NetworkExperiment, file: &str, base_dir: &Path) -> 
         let spec = &experiment.nodes[entry];
         let (name, has_nic) = (spec.name.clone(), spec.card.contains_key("nic"));
         // `entries` reports these keys with a better error.
-        if OF_NETWORK.iter().any(|(key, _)| spec.card.contains_key(*key)) {
-            continue;
-        }
         let node = node_of(experiment, Some(entry), name.clone());
         let Some(kind) = node.kind else { continue };
         let text = Text { text: &node.text, file, base_dir, format: Format::Json };
@@ -264,14 +261,6 @@ fn drop_nulls(value: &mut serde_json::Value) {
 
 /// All nodes, each with its entry.
 fn entries(experiment: &NetworkExperiment) -> Result<Vec<Named>, Fault> {
-    for (entry, spec) in experiment.nodes.iter().enumerate() {
-        for (key, hint) in OF_NETWORK {
-            if spec.card.contains_key(key) {
-                let problem = NetworkProblem::OfNetwork { key: key.into(), hint };
-                return Err(fault(&["nodes", &entry.to_string(), key], problem));
-            }
-        }
-    }
     match &experiment.topology {
         None => named(&experiment.nodes),
         Some(topology) => {
@@ -416,7 +405,7 @@ fn names(spec: &NodeSpec) -> Result<Vec<String>, NetworkProblem> {
     }
 }
 
-fn node_of(experiment: &NetworkExperiment, entry: Option<usize>, name: String) -> NodeSetup {
+pub(super) fn node_of(experiment: &NetworkExperiment, entry: Option<usize>, name: String) -> NodeSetup {
     let mut table = entry.map(|entry| experiment.nodes[entry].card.clone()).unwrap_or_default();
     let default = &experiment.common.nic;
     if !table.contains_key("nic") && !default.preset.is_empty() {

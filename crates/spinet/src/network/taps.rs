@@ -2,11 +2,12 @@
 
 use super::select::refused;
 use super::setup::matches;
-use diagnostics::near::suggestion;
+use diagnostics::near::{listed, suggestion};
 use net::LinkId;
 use net::capture::Capture;
 use net::error::NetError;
 use net::plan::Plan;
+use std::collections::BTreeSet;
 use std::fs::{File, create_dir_all};
 use std::io::{self, BufWriter};
 use std::path::Path;
@@ -34,6 +35,17 @@ pub fn captures(ends: &[String], plan: &Plan, folder: Option<&Path>) -> Result<V
             }
         }
         if chosen.len() == before {
+            let ends = plan.links.iter().flat_map(|link| link.ends);
+            let ports = ends.filter(|(node, _)| matches(pattern, &plan.nodes[node.0 as usize].name));
+            let ports: BTreeSet<String> =
+                ports.map(|(node, port)| format!("{}:{port}", plan.nodes[node.0 as usize].name)).collect();
+            if !ports.is_empty() {
+                return Err(refused(
+                    "captures",
+                    wanted,
+                    format!("one of {}", listed(ports.iter().map(String::as_str))),
+                ));
+            }
             let names = plan.nodes.iter().map(|node| node.name.as_str());
             let allowed = "NODE or NODE:PORT of a node or switch with a link there; NODE may be a pattern such as n*";
             return Err(refused("captures", wanted, format!("{allowed}{}", suggestion(pattern, names))));

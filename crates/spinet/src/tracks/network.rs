@@ -113,7 +113,7 @@ impl NetworkTracks {
         }
         self.end_before(at)?;
         match row.what {
-            What::Crossed { link, head, tail } => {
+            What::Crossed { link, head, tail, .. } => {
                 let (number, track) = &self.links[&(link, row.node)];
                 let takes_ps = tail.ps() - head.ps();
                 let slice = Slice {

@@ -219,6 +219,45 @@ fn mistakes_name_their_place() {
         ],
     );
     refused(
+        "topology = { name = 'pair' }\n[[nodes]]\nname = 'n0'\nsend = { source = 'udp:count=5', too = 'n1' }\n",
+        expect![[r#"
+            net.toml: line 4: unknown key `too` in `nodes.send`, expected one of `to`, `source`, `port`, `queue`, `pacing`, `start`, `count`, `snapped`, `gap_cycles`; did you mean `to`?
+              send = { source = 'udp:count=5', too = 'n1' }
+                                               ^^^"#]],
+    );
+    refused(
+        "faults = 'loss=1'\ntopology = { name = 'pair' }\n",
+        expect!["net.toml: line 1: faults: links lose packets: write `faults` in [link], or in `with` of a link"],
+    );
+    refused(
+        "topology = { name = 'pair' }\n[[nodes]]\nname = 'n0'\nmesages = { mtu = 256 }\n",
+        expect![
+            "net.toml: line 4: nodes[0].mesages: unknown key, must be one of `name`, `count`, `ip`, `mac`, `send`, `messages`, `host_program`, `rank`, `thread`, `nic`, `program`, `weight`, `io`, `tenant`, `context`, `at`; did you mean `messages`?"
+        ],
+    );
+    refused(
+        "topology = 'star'\n",
+        expect![[r#"
+        net.toml: line 1: found the text "star", must be a table with the name of a topology, such as { name = "star", nodes = 4 }
+          topology = 'star'
+                     ^^^^^^"#]],
+    );
+    refused(
+        "topology = { name = 'star', nodes = 2 }\nswitch = { buffer_bytes = 100 }\n",
+        expect!["net.toml: line 2: switch.buffer_bytes: is 100, must be 9018 to 1099511627776"],
+    );
+    refused(
+        "captures = ['n0:5']\ntopology = { name = 'pair' }\n",
+        expect!["network: captures is `n0:5`, must be one of `n0:0`"],
+    );
+    refused(
+        "seed = 99999999999999999999\ntopology = { name = 'pair' }\n",
+        expect![[r#"
+        net.toml: line 1: found the number 99999999999999999999, must be a whole number below 2^64
+          seed = 99999999999999999999
+                 ^^^^^^^^^^^^^^^^^^^^"#]],
+    );
+    refused(
         "topology = { name = 'pair' }\n[[nodes]]\nname = 'n0'\nsend = 'none.pcap'\n",
         expect!["net.toml: line 4: nodes[0].send: FOLDER/none.pcap: No such file or directory (os error 2)"],
     );
@@ -327,4 +366,26 @@ fn a_card_that_stops_ends_the_run_with_its_results() {
     );
     assert!(!results[0].0.contains("\n0 in"), "{}", results[0].0);
     assert_eq!(results[0], results[1]);
+}
+
+/// In a ring whose switches pause each other, no packet moves in the end, but pause frames are repeated for ever.
+#[test]
+fn pauses_that_repeat_do_not_hide_a_deadlock() {
+    let folder = support::folder_with_program("network_deadlock");
+    let nodes: String = (0..5)
+        .map(|i| {
+            let to = (i + 2) % 5;
+            format!(
+                "[[nodes]]\nname = 'n{i}'\nsend = {{ source = 'udp:size=1500,count=3000,rate=100G', to = 'n{to}' }}\n"
+            )
+        })
+        .collect();
+    let text = format!(
+        "stall_limit = '1 ms'\nmay_deadlock = true\ntopology = {{ name = 'torus', dimensions = [5] }}\n\
+         switch = {{ pfc = {{ xoff_bytes = 20000, xon_bytes = 10000, headroom_bytes = 60000 }} }}\n{nodes}"
+    );
+    let summary = run(&text, &folder, &Wanted::default(), 100).summary();
+    assert_eq!(summary["ended"]["reason"], "stalled", "{}", summary["ended"]);
+    let unfinished = summary["packets"]["unfinished"].as_u64().unwrap();
+    assert!(unfinished > 0, "{}", summary["packets"]);
 }

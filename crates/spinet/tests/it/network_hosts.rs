@@ -265,3 +265,14 @@ fn simulated_time_reaches_the_last_event_of_a_host() {
     assert_eq!(log.lock().unwrap().last(), Some(&end));
     assert_eq!(run.summary()["time"]["simulated_ns"], end as f64 / 1000.0);
 }
+
+#[test]
+fn a_host_runs_a_program_or_a_rank() {
+    let folder = support::folder_with_program("hosts_rank");
+    std::fs::write(folder.join("s.goal"), "num_ranks 1\nrank 0 {\ncalc 5\n}\n").unwrap();
+    let text = format!("schedule = 's.goal'\n{}", pair(""));
+    let ping_pong = PingPong::builder(1, &Log::default());
+    let error = try_run(&text, &folder, &[("a", ping_pong.clone())], 1).err().unwrap().to_string();
+    assert_eq!(error, "the host of node `a` has a program, and runs a rank of the schedule, too");
+    assert_eq!(ended(&run(&text, &folder, &[("b", ping_pong)], 1))["reason"], "stalled");
+}
