@@ -50,7 +50,7 @@ def search(patterns: Patterns, packets: Sequence[bytes], **defines: int) -> tupl
     context = tenant.context(
         program=program,
         memory=memory,
-        scratchpad=tenant.allocate(defines.get("HOT_BYTES", 65536) + 320 + 64, kind="scratchpad"),
+        scratchpad=tenant.allocate(defines.get("HOT_BYTES", 65536) + 6500, kind="scratchpad"),
         host=tenant.register(4 << 20),
     )
     context.install()
@@ -82,6 +82,16 @@ def test_overlapping_patterns_of_drawn_bytes_are_found() -> None:
     counts, to_host = search(patterns, packets)
     assert counts == [sum(counts) for counts in zip(*map(patterns.count, texts), strict=True)]
     assert to_host == 4
+
+
+def test_payloads_full_of_matches_take_bounded_time() -> None:
+    """Patterns that all end at each byte of each packet: no watchdog may end a handler."""
+    patterns = Patterns([b"a" * size for size in range(1, 41)])
+    text = b"a" * 1400
+    packets = [frames.build(ip=4, protocol=17, ports=(9, 9), payload=text)] * 64
+    counts, to_host = search(patterns, packets)
+    assert counts == [64 * (1400 - size + 1) for size in range(1, 41)]
+    assert to_host == 64
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ _NUMBERS = _c_numbers.defined(PROGRAM)
 MAX_PATTERNS = _NUMBERS["MAX_PATTERNS"]
 MAX_STATES = _NUMBERS["ENDS"] - 1
 _COUNTERS_AT = _NUMBERS["HEADER_BYTES"] + 256
+_NO_STATE = 0xFFFF
 
 
 class Patterns:
@@ -78,7 +79,7 @@ class Patterns:
             raise UsageError(f"the patterns need {len(tree)} states, must be at most {MAX_STATES}")
         rows = np.zeros((len(tree), classes), "<u2")
         suffix = [0] * len(tree)
-        link = [0xFFFF] * len(tree)
+        link = [_NO_STATE] * len(tree)
         queue = deque([0])
         while queue:
             state = queue.popleft()
@@ -91,13 +92,13 @@ class Patterns:
             if state:
                 behind = suffix[state]
                 link[state] = behind if behind in ends else link[behind]
-        # If a state is not the end of a pattern, but suffixes of it are, it stands for the longest of these.
-        self._first, self._link = [0] * len(tree), [0xFFFF] * len(tree)
-        for state in range(len(tree)):
-            source = state if state in ends else link[state]
-            if source != 0xFFFF:
-                self._first[state], self._link[state] = ends[source], link[source]
-        is_end = np.array([state in ends or link[state] != 0xFFFF for state in range(len(tree))])
+        # If a state is not the end of a pattern, but suffixes of it are, the longest of these ends there.
+        longest = [state if state in ends else link[state] for state in range(len(tree))]
+        self._longest = np.array([ends.get(state, 0) for state in longest], "<u2")
+        # The next shorter pattern that ends where a pattern ends, for all patterns, longer ones first.
+        in_turn = sorted(ends, key=lambda state: -len(self.patterns[ends[state]]))
+        self._shorter = [(ends[state], ends[link[state]]) for state in in_turn if link[state] != _NO_STATE]
+        is_end = np.array([state != _NO_STATE for state in longest])
         self._rows = rows | np.where(is_end[rows], _NUMBERS["ENDS"], 0).astype("<u2")
 
     @property
@@ -110,13 +111,15 @@ class Patterns:
         rows = self._rows.tobytes()
         rows += bytes(-len(rows) % 4)
         head = struct.pack("<HHI8x", self.states, self._rows.shape[1], len(rows))
-        outputs = b"".join(struct.pack("<HH", *pair) for pair in zip(self._first, self._link, strict=True))
-        memory: bytes = head + self._class_of.tobytes() + bytes(4 * MAX_PATTERNS) + rows + outputs
+        memory: bytes = head + self._class_of.tobytes() + bytes(4 * MAX_PATTERNS) + rows + self._longest.tobytes()
         return memory
 
     def counts(self, memory: bytes) -> list[int]:
         """Occurrences of each pattern, from a card's handler memory."""
-        return list(struct.unpack_from(f"<{len(self.patterns)}i", memory, _COUNTERS_AT))
+        counts = list(struct.unpack_from(f"<{len(self.patterns)}I", memory, _COUNTERS_AT))
+        for pattern, shorter in self._shorter:
+            counts[shorter] += counts[pattern]
+        return counts
 
     def count(self, data: bytes) -> list[int]:
         """Occurrences of each pattern in `data`, including overlapping ones, by plain search."""
