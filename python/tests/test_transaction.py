@@ -125,6 +125,22 @@ def test_copies_of_requests_change_nothing() -> None:
     assert node.events == {"logged": 2, "refused": 0, "duplicates": 6, "conflicts": 0}
 
 
+def test_a_request_behind_a_later_one_of_its_client_is_not_performed() -> None:
+    node = Node(Participant(records=10))
+    late = node.frame(transaction.lock(7, [3]))
+    assert node.ask(transaction.end(7, ABORT))[0] == "malformed"  # the transaction is not known here
+    assert node.process(late) == []
+    assert node.ask(transaction.lock(8, [3])) == ("ok", [0])
+    assert node.ask(transaction.lock(9, [3]), client=1)[0] == "conflict"
+
+
+def test_entries_behind_one_that_is_not_written_are_recovered() -> None:
+    """Places in the log are taken in order, but a core can be late with its entry."""
+    (committed,) = (number for number, name in transaction.STATES.items() if name == "committed")
+    written = struct.pack("<6I", 5, committed, 0, 1, 2, 42).ljust(128, b"\0")
+    assert transaction.recover(bytes(128) + written) == {2: 42}
+
+
 def test_a_full_log_makes_a_participant_vote_against_commits() -> None:
     node = Node(Participant(records=4, log_entries=2))
     votes = []

@@ -20,7 +20,9 @@
  * is an order of the participant's transactions. `spinet.services.transaction.recover` computes the records from the
  * log. If a client dies between its requests, its locks stay, as always with two-phase commit; the log names it.
  *
- * Each request is performed once, however often it arrives (service_latest_t).
+ * Each request is performed once, however often it arrives (service_latest_t). A request that comes behind a later one
+ * of its client is not performed and has no reply: the client has given up on it. Otherwise a lock that arrives behind
+ * the abort of its transaction would stay.
  *
  * Memory: handler memory as in tx_t; host memory: TX_LOG_ENTRIES entries of tx_entry_t; scratchpad of
  * TX_SCRATCHPAD_BYTES. Cost: see docs/guides/services.md.
@@ -90,7 +92,8 @@ typedef struct {
     uint32_t n_writes;
     uint32_t entry; /* number of the log entry */
     tx_write_t write[TX_MOST];
-    uint32_t unused[3];
+    uint32_t newest; /* number of the latest request */
+    uint32_t unused[2];
 } tx_client_t;
 
 /* Handler memory. All zeros at first. */
@@ -233,9 +236,14 @@ static uint32_t abort_transaction(const task_t *task, tx_t *tx, tx_client_t *cli
     return TX_OK;
 }
 
+/* The status, or 0 if the client has given up on the request. */
 static uint32_t perform_on(const task_t *task, tx_t *tx, tx_client_t *client, const service_head_t *head,
                            const tx_request_t *request, tx_entry_t *entry)
 {
+    if (head->request < client->newest) {
+        return 0;
+    }
+    client->newest = head->request;
     if (head->kind != TX_LOCK && client->transaction != request->transaction) {
         return TX_MALFORMED;
     }

@@ -137,8 +137,8 @@ def log(memory: bytes) -> list[Entry]:
     entries = []
     for at in range(0, len(memory), _ENTRY_BYTES):
         transaction, state, number, count = struct.unpack_from("<4I", memory, at)
-        if transaction == 0:
-            break
+        if transaction == 0:  # not written: places are taken in order, but entries may be written in another order
+            continue
         pairs = struct.unpack_from(f"<{2 * count}I", memory, at + 16)
         writes = dict(zip(pairs[::2], pairs[1::2], strict=True))
         entries.append(Entry(transaction=transaction, client=number, state=STATES[state], writes=writes))
