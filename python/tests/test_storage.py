@@ -207,6 +207,25 @@ def test_parity_of_raid_follows_updates_of_single_blocks(cluster: Cluster) -> No
         cluster.client.repeat(updates[0])
 
 
+def test_updates_of_overlapping_parts_of_a_stripe_do_not_lose_parity(cluster: Cluster) -> None:
+    """One range begins within a unit of 1 KiB and ends in the next, in which the other one begins."""
+    draw = seeded(9)
+    *nodes, parity_node = cluster.ips[:3]
+    content = [bytearray(4096), bytearray(4096)]
+    at = AT // 1024 * 1024
+    for ip in (*nodes, parity_node):
+        cluster.nodes[ip].host.write(bytes(4096), offset=at)
+    for _ in range(8):
+        updates = []
+        for block, (first, size) in enumerate(((17 + draw.randrange(900), 1024), (1024, 1024))):
+            data = draw.randbytes(size)
+            content[block][first : first + size] = data
+            updates.append(cluster.client.update(nodes[block], parity_node, at + first, data, block=block))
+        cluster.run(*updates)
+        assert all(update.is_done for update in updates)
+        assert holds(cluster, parity_node, at, xor(*map(bytes, content)))
+
+
 def grant(cluster: Cluster, **settings: object) -> bytes:
     return cluster.metadata.grant(cluster.client.ip, **settings)  # type: ignore[arg-type]
 

@@ -38,9 +38,17 @@ static bool __attribute__((noinline)) storage_is_new_update(const task_t *task, 
     return is_new;
 }
 
-static inline spin_lock_t *storage_lock_of(const task_t *task, uint32_t address)
+/*
+ * The locks of a range of at most STORAGE_UNIT bytes, in the order in which all cores take them. Those of two neighbours differ;
+ * both are the same if the range is within one unit.
+ */
+static inline void storage_locks_of(const task_t *task, uint32_t address, uint32_t n, spin_lock_t *locks[2])
 {
-    return &storage_node(task)->locks[address / STORAGE_UNIT % STORAGE_LOCKS];
+    spin_lock_t *all = storage_node(task)->locks;
+    spin_lock_t *first = &all[address / STORAGE_UNIT % STORAGE_LOCKS];
+    spin_lock_t *last = &all[(address + n - 1) / STORAGE_UNIT % STORAGE_LOCKS];
+    locks[0] = MIN(first, last);
+    locks[1] = first < last ? last : first;
 }
 
 /*
@@ -52,9 +60,13 @@ static inline void storage_exchange(const handler_args_t *args, uint32_t address
 {
     const task_t *task = args->task;
     uint8_t *old = storage_own(args)->rooms[args->hpu_id][0];
-    spin_lock_t *lock = storage_lock_of(task, address);
+    spin_lock_t *locks[2];
     spin_cmd_t read, written;
-    spin_lock_lock(lock);
+    storage_locks_of(task, address, n, locks);
+    spin_lock_lock(locks[0]);
+    if (locks[1] != locks[0]) {
+        spin_lock_lock(locks[1]);
+    }
     spin_dma_from_host(spin_host_address(task, address), (uintptr_t)old, n, false, &read);
     spin_cmd_wait(read);
     if (!adds) {
@@ -66,7 +78,10 @@ static inline void storage_exchange(const handler_args_t *args, uint32_t address
         spin_dma_to_host(spin_host_address(task, address), (uintptr_t)data, n, false, &written);
         spin_cmd_wait(written);
     }
-    spin_lock_unlock(lock);
+    if (locks[1] != locks[0]) {
+        spin_lock_unlock(locks[1]);
+    }
+    spin_lock_unlock(locks[0]);
 }
 
 #endif
