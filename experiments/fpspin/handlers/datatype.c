@@ -4,7 +4,8 @@
  *
  * The datatype is a block of bytes, repeated on up to 8 levels, innermost first; the host writes it to handler
  * memory behind the counters. The place of a packet's first byte follows from its offset in the message, so messages
- * have no state and packets may come in any order. Within a packet the levels count up like an odometer.
+ * have no state and packets may come in any order. Within a packet the levels count up like an odometer. Data that
+ * would not be within the message's part of the buffer are not written.
  *
  * The lowest 4 bits of the first byte of a message's number are its slot in the host's buffer. The completion handler
  * calls the host with this slot. Counter 0: cycles of payload handlers.
@@ -42,9 +43,13 @@ __handler__ void datatype_ph(handler_args_t *args)
     slmp_headers_t *headers = (slmp_headers_t *)args->task->pkt_mem;
     const datatype_t *type = datatype(args);
     uint32_t n_levels = type->n_levels, block = type->block;
-    uint64_t base = fpspin_host(args) + FPSPIN_HPUS * FPSPIN_PAGE + slot_of(headers) * type->slot_bytes;
+    uint32_t slot_bytes = type->slot_bytes, slot_at = slot_of(headers) * slot_bytes;
+    uint64_t base = fpspin_host(args) + FPSPIN_HPUS * FPSPIN_PAGE + slot_at;
 
-    uint32_t offset = spin_ntohl(headers->slmp.offset), left = slmp_size(headers);
+    uint32_t offset = spin_ntohl(headers->slmp.offset), left = slmp_size(args->task);
+    if (!slmp_fits(args->task, slot_at, slot_bytes)) {
+        return;
+    }
     level_t level[MOST_LEVELS]; /* a copy in L1, because a load from handler memory takes more than 20 cycles */
     uint32_t at[MOST_LEVELS];
     uint32_t number = offset / block, place = 0;
@@ -60,6 +65,9 @@ __handler__ void datatype_ph(handler_args_t *args)
     uint32_t within = offset % block;
     while (left > 0) {
         uint32_t size = block - within < left ? block - within : left;
+        if (place >= slot_bytes || within + size > slot_bytes - place) {
+            break;
+        }
         spin_cmd_t copy;
         spin_dma_to_host(base + place + within, from, size, false, &copy);
         from += size;

@@ -4,7 +4,8 @@
  *
  * The header handler prints a line if a message does not begin at its first byte or does not ask for an
  * acknowledgement. The payload handler copies the data without waiting, since the card keeps the packet until the copy
- * is done, and acknowledges packets that ask for it. The completion handler calls the host with the message's length.
+ * is done, and acknowledges packets that ask for it. Packets that the host's buffer has no room for are ignored. The
+ * completion handler calls the host with the message's length.
  */
 #include "slmp.h"
 #include <stdio.h>
@@ -23,9 +24,12 @@ __handler__ void slmp_receive_hh(handler_args_t *args)
 __handler__ void slmp_receive_ph(handler_args_t *args)
 {
     slmp_headers_t *headers = (slmp_headers_t *)args->task->pkt_mem;
-    uint32_t size = slmp_size(headers);
+    uint32_t size = slmp_size(args->task), offset = spin_ntohl(headers->slmp.offset);
+    if (!slmp_fits(args->task, offset, size)) {
+        return;
+    }
     if (size > 0) {
-        uint64_t to = fpspin_host(args) + DATA + spin_ntohl(headers->slmp.offset);
+        uint64_t to = fpspin_host(args) + DATA + offset;
         spin_cmd_t copy;
         spin_dma_to_host(to, (uintptr_t)(headers + 1), size, false, &copy);
     }
@@ -37,5 +41,8 @@ __handler__ void slmp_receive_ph(handler_args_t *args)
 __handler__ void slmp_receive_th(handler_args_t *args)
 {
     slmp_headers_t *headers = (slmp_headers_t *)args->task->pkt_mem;
-    fpspin_call(args, spin_ntohl(headers->slmp.offset) + slmp_size(headers));
+    uint32_t size = slmp_size(args->task), offset = spin_ntohl(headers->slmp.offset);
+    if (slmp_fits(args->task, offset, size)) {
+        fpspin_call(args, offset + size);
+    }
 }
