@@ -141,6 +141,19 @@ def test_a_ping_is_answered(size: int, defines: dict[str, int]) -> None:
     assert len(computer.calls) == ("DO_HOST" in defines)
 
 
+@pytest.mark.parametrize("defines", [{}, {"HALVES": 1}])
+def test_the_length_of_a_ping_is_not_trusted(defines: dict[str, int]) -> None:
+    computer = host.Computer(program="icmp_echo.c", rule_set=host.ECHO_REQUEST, defines=defines)
+    packet = host.ping(18)
+    for length in (1000, 0xFFFF):  # the reply has no bytes behind the packet
+        long = packet[:16] + struct.pack(">H", length) + packet[18:]
+        assert len(computer.ask(long)[0]) == len(packet)
+    for length in (0, 27):
+        computer.machine.send([packet[:16] + struct.pack(">H", length) + packet[18:]])
+        computer.advance(computer.now + 100_000)
+        assert computer.machine.is_idle and not computer.machine.take_sent()
+
+
 def test_only_echo_requests_visit_the_handlers() -> None:
     computer = host.Computer(program="icmp_echo.c", rule_set=host.ECHO_REQUEST)
     other = bytearray(host.ping(16))

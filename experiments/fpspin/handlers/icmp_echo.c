@@ -61,7 +61,10 @@ __handler__ void icmp_echo_ph(handler_args_t *args)
         size = (uint16_t)fpspin_offload(args, headers, size);
         fpspin_count(args, 1, spin_now32() - leaves);
     } else {
-        uint16_t length = spin_ntohs(headers->ip.total_length);
+        uint32_t length = MIN(spin_ntohs(headers->ip.total_length), size - sizeof headers->eth);
+        if (length < sizeof headers->ip + sizeof headers->icmp) {
+            return;
+        }
         headers->icmp.type = SPIN_ICMP_ECHO_REPLY;
         headers->icmp.checksum = 0;
         headers->icmp.checksum = checksum(&headers->icmp, length - sizeof headers->ip);
