@@ -7,6 +7,7 @@ legends and the words of vertical lines above a panel, those of horizontal lines
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Sequence
 from functools import cache
@@ -25,6 +26,7 @@ HATCHES = ("", "///", "\\\\\\", "xx", "|||", "---", "++", "//")
 INK = "#222222"
 FAINT = "#8a8a8a"
 WORDS = "#555555"
+TICK_POINTS = 8.5
 PAGE_INCHES = 9.2  # width of a page at full scale, at 96 points an inch
 PANEL_INCHES = (4.6, 3.3)
 BESIDE_PANEL = 0.75  # approximate width of labels and numbers of the vertical axis, in inches
@@ -95,7 +97,7 @@ def sheet(
 def _dress(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(FAINT)
-    axes.tick_params(colors=INK, labelsize=8.5, color=FAINT)
+    axes.tick_params(colors=INK, labelsize=TICK_POINTS, color=FAINT)
     axes.grid(True, color="#e4e4e4", linewidth=0.7)
     axes.set_axisbelow(True)
     for label in (axes.xaxis.label, axes.yaxis.label):
@@ -104,11 +106,21 @@ def _dress(axes: Axes) -> None:
 
 
 def plain_ticks(axis: Any) -> None:
-    """Numbers as people write them, on logarithmic axes, too."""
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+    """Numbers as people write them, on logarithmic axes, too. If the axis has less than two powers of 10, it also has
+    numbers between them.
+    """
+    from matplotlib.ticker import FuncFormatter
+
+    def between(value: float, _position: int) -> str:
+        low, high = axis.get_view_interval()
+        if getattr(axis.get_transform(), "base", 0) != 10 or math.floor(math.log10(high)) > math.ceil(math.log10(low)):
+            return ""
+        digit = round(value / 10 ** math.floor(math.log10(value) + 1e-9))
+        return f"{value:g}" if digit in (2, 5) or high < 4 * low else ""
 
     axis.set_major_formatter(FuncFormatter(lambda value, _position: f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_minor_formatter(FuncFormatter(between))
+    axis.set_tick_params(which="minor", labelsize=TICK_POINTS, labelcolor=INK)
 
 
 def levels(axes: Axes, lines: Sequence[tuple[float, str]]) -> None:
