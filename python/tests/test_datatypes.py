@@ -521,6 +521,20 @@ def test_owners_of_checkpoints_take_over_waiting_packets() -> None:
     assert commands[0] == 0 and commands[-1] > 2 * 128, "no handler left its packet to another one"
 
 
+def test_packets_larger_than_the_buffers_of_owners_are_received() -> None:
+    datatype = dt.vector(1 << 14, 2, 4, dt.BYTE)
+    made = dt.compile(datatype, strategy="rw_cp", payload=256, interval=4096)  # buffers have 256 bytes
+    message = np.random.default_rng(3).integers(1, 256, made.size, np.uint8).tobytes()
+    frames = dt.packets(dt.compile(datatype, strategy="rw_cp", payload=1400), [message])
+    experiment = {**dt.experiment_of(made), "program": str(made.program)}
+    result = spinet.run(experiment, traffic=frames, pacing="line:400G")
+    assert result.complete and not result.summary["traps"]
+    expected = np.zeros(made.slot_bytes, np.uint8)
+    dt.unpack(datatype, message, expected)
+    host = result.summary["contexts"][0]["host_memory"]["addr"]
+    assert result.host_memory(host, made.slot_bytes) == expected.tobytes()
+
+
 def test_handlers_here_do_what_handlers_on_the_card_do() -> None:
     datatype = dt.ddtbench("LAMMPS_atomic", "114of1217")
     for strategy in ("indexed", "ro_cp"):

@@ -6,7 +6,8 @@
  * owner, processes these packets one after the other. If the interval of a packet has an owner, the packet's handler
  * copies the packet to a buffer, appends it to the interval's queue, and ends; the owner processes it. So an owner acts
  * as a virtual HPU, which PsPIN's scheduler does not have. Packets in order skip nothing. If a packet lies before the
- * checkpoint's position, the checkpoint starts again from its read-only copy.
+ * checkpoint's position, the checkpoint starts again from its read-only copy. A packet that is larger than a buffer waits
+ * until the interval has no owner.
  *
  * Memory: owned checkpoints and their queues are in L2 handler memory, where all clusters reach them; buffers are in
  * L1. Locks: load_reserved and store_conditional, 21 cycles each. Cost: docs/guides/datatypes.md.
@@ -80,7 +81,7 @@ static bool enter(const handler_args_t *args, const spin_ddt_t *type, owned_t *o
             return true;
         }
         unlock(owned);
-        buffer_t *buffer = take_buffer(args, type);
+        buffer_t *buffer = part->left <= type->buffer_bytes - sizeof *buffer ? take_buffer(args, type) : NULL;
         if (buffer == NULL) {
             rt_time_wait_cycles(64); /* the packet waits in packet memory, and this core with it */
             continue;
