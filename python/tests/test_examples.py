@@ -218,6 +218,33 @@ def test_filter_drops_requests_to_memcached() -> None:
     assert result.summary["packets"]["consumed"] == sum(map(is_dropped, packets))
 
 
+# memcache
+
+
+@pytest.mark.parametrize(
+    ("requests", "is_answered"),
+    [
+        ([b"get k\r\n"], True),
+        ([b"add other 0 0 1\r\nz\r\n", b"get k\r\n"], True),
+        ([b"get k other\r\n", b"get k\r\n"], True),
+        ([b"get k\r\nset k 0 0 1\r\nz\r\n"], False),  # memcached must get the second command
+        ([b"get k\r\nset k 0 0 1\r\nz\r\n", b"get k\r\n"], False),
+        ([b"set other 0 0 1\r\nz\r\ndelete k\r\n", b"get k\r\n"], False),
+        ([b"set k 0 0 3\r\nabcdef\r\n", b"get k\r\n"], False),  # CLIENT_ERROR bad data chunk
+        ([b"set k 00 0 3\r\nabc\r\n", b"get k\r\n"], False),  # memcached answers with flags 0
+        ([b"gat 1 other k\r\n", b"get k\r\n"], False),
+        ([b"md aw== b\r\n", b"get k\r\n"], False),  # aw== is k in base64
+    ],
+)
+def test_the_cache_answers_only_what_memcached_would(requests: list[bytes], is_answered: bool) -> None:
+    handler = spinet.Handler("sdk/examples/memcache.c")
+    for request in (b"set k 0 0 3\r\nabc\r\n", *requests):
+        payload = struct.pack("!4H", 7, 0, 1, 0) + request
+        outcome = handler.process(frames.build(ip=4, protocol=frames.UDP, ports=(4000, 11211), payload=payload))
+    answers = [packet[50:] for packet in outcome.sent]
+    assert answers == ([b"VALUE k 0 3\r\nabc\r\nEND\r\n"] if is_answered else [])
+
+
 # icmp_echo
 
 

@@ -4,8 +4,9 @@
  * host. Requests are memcached's text protocol in UDP (protocol.txt of memcached: "UDP protocol").
  *
  * A `set` writes the answer that a later `get` would have into the cache, and goes to the host, which stores and
- * acknowledges it. Every other command that names a key removes that key from the cache; `flush_all` empties it. The
- * server must get all changes through this card and by UDP: the NIC does not see other changes.
+ * acknowledges it. Every other command that names a key removes that key from the cache. `flush_all`, meta commands, whose
+ * keys can be encoded, and a datagram with several commands empty the cache. The server must get all changes through
+ * this card and by UDP: the NIC does not see other changes.
  *
  * 64 entries in L2 handler memory, each for one hash of keys; an entry holds an answer of up to ANSWER bytes. Larger
  * values, values that expire, `gets` and requests for several keys go to the server only. An entry's lock is taken while
@@ -93,11 +94,11 @@ static bool skip_line_end(text_t *rest)
     return true;
 }
 
-/* A number of up to 4 digits, which suffice for a packet; -1 for others. */
+/* A number of up to 4 digits, which suffice for a packet, as memcached writes it; -1 for others. */
 static int number(text_t word)
 {
     int value = 0;
-    if (word.size == 0 || word.size > 4) {
+    if (word.size == 0 || word.size > 4 || (word.size > 1 && *word.at == '0')) {
         return -1;
     }
     for (uint32_t i = 0; i < word.size; i++) {
@@ -107,6 +108,39 @@ static int number(text_t word)
         value = value * 10 + (word.at[i] - '0');
     }
     return value;
+}
+
+/* The text behind this line. memcached also accepts a line end without a carriage return. */
+static text_t behind_line(text_t rest)
+{
+    while (rest.size > 0 && *rest.at != '\n') {
+        rest.at++, rest.size--;
+    }
+    return rest.size == 0 ? rest : (text_t){rest.at + 1, rest.size - 1};
+}
+
+static bool is_one_of(text_t command, const char *const *names, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (is_word(command, names[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* True if the datagram ends with this command. `rest` begins behind the key. */
+static bool is_alone(text_t command, text_t rest)
+{
+    static const char *const storing[] = {"set", "add", "replace", "append", "prepend", "cas"};
+    const uint32_t behind = behind_line(rest).size;
+    if (!is_one_of(command, storing, sizeof storing / sizeof storing[0])) {
+        return behind == 0;
+    }
+    next_word(&rest); /* flags, then the time until the value expires */
+    next_word(&rest);
+    const int size = number(next_word(&rest));
+    return size >= 0 && behind == (uint32_t)size + 2;
 }
 
 /* FNV-1a (draft-eastlake-fnv-21): a hash that spreads short keys well and needs one multiplication a byte. */
@@ -143,6 +177,15 @@ static void forget(cache_t *cache, text_t key)
     spin_lock_unlock(&cache->locks[i]);
 }
 
+static void forget_all(cache_t *cache)
+{
+    for (uint32_t i = 0; i < ENTRIES; i++) {
+        spin_lock_lock(&cache->locks[i]);
+        cache->entries[i].size = 0;
+        spin_lock_unlock(&cache->locks[i]);
+    }
+}
+
 /* True if the cache holds the key: then its entry is in L1. */
 static bool look_up(cache_t *cache, place_t *place, text_t key)
 {
@@ -163,7 +206,8 @@ static void set(cache_t *cache, place_t *place, text_t key, text_t rest)
     text_t flags = next_word(&rest), expires = next_word(&rest), bytes = next_word(&rest);
     next_word(&rest); /* noreply */
     int size = number(bytes);
-    bool is_whole = skip_line_end(&rest) && size >= 0 && size <= MOST_VALUE && rest.size >= (uint32_t)size + 2;
+    bool is_whole = skip_line_end(&rest) && size >= 0 && size <= MOST_VALUE && rest.size == (uint32_t)size + 2 &&
+                    rest.at[size] == '\r' && rest.at[size + 1] == '\n';
     uint32_t all = strlen(VALUE) + key.size + 1 + flags.size + 1 + bytes.size + 2 + (uint32_t)size + strlen(END);
     if (!is_whole || number(expires) != 0 || number(flags) < 0 || all > ANSWER) {
         forget(cache, key);
@@ -241,17 +285,21 @@ __handler__ void memcache_ph(handler_args_t *args)
 
     if (is_word(command, "get")) {
         const frame_t *asked = (const frame_t *)(headers.udp + 1);
-        if (key.size > 0 && key.size <= MOST_KEY && skip_line_end(&rest) && look_up(cache, place, key)) {
+        const bool is_last = behind_line(rest).size == 0;
+        if (key.size > 0 && key.size <= MOST_KEY && is_last && skip_line_end(&rest) && look_up(cache, place, key)) {
             answer(&headers, asked, place);
             return;
         }
+        if (!is_last) {
+            forget_all(cache);
+        }
+    } else if (!is_alone(command, rest) || is_word(command, "flush_all") || (command.size == 2 && *command.at == 'm')) {
+        forget_all(cache);
     } else if (is_word(command, "set") && key.size > 0 && key.size <= MOST_KEY) {
         set(cache, place, key, rest);
-    } else if (is_word(command, "flush_all")) {
-        for (uint32_t i = 0; i < ENTRIES; i++) {
-            spin_lock_lock(&cache->locks[i]);
-            cache->entries[i].size = 0;
-            spin_lock_unlock(&cache->locks[i]);
+    } else if (is_word(command, "gat") || is_word(command, "gats")) { /* the keys are behind a time */
+        while ((key = next_word(&rest)).size > 0) {
+            forget(cache, key);
         }
     } else if (key.size > 0 && !is_word(command, "gets")) {
         forget(cache, key);
