@@ -86,7 +86,9 @@ def test_words_on_each_other_are_found() -> None:
 @pytest.mark.parametrize(("least", "greatest"), [(16, 31), (60, 350), (3, 40), (0.6, 30), (1, 5000)])
 def test_a_logarithmic_axis_has_at_least_two_numbers(least: float, greatest: float) -> None:
     curve = plots.Curve(label="one", x=[1, 2], y=[least, greatest])
-    figure = plots.curves([plots.Panel(y_label="time", x_label="size", curves=[curve], y_base=10)], title="t", caption="c")
+    figure = plots.curves(
+        [plots.Panel(y_label="time", x_label="size", curves=[curve], y_base=10)], title="t", caption="c"
+    )
     FigureCanvasAgg(figure)
     figure.draw_without_rendering()
     axis = figure.axes[0].yaxis
