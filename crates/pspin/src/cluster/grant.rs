@@ -87,7 +87,7 @@ impl Cluster {
                     Some(left) => self.do_rest(left, now),
                 }
             } else if self.plan.is_open_with_profiles(now) {
-                return self.grant_with_profiles(requests, now);
+                self.grant_with_profiles(&mut requests, now);
             } else {
                 let port = take_first(&mut requests);
                 self.l1.grant_alone(self.cores.banks[port as usize].into(), port);
@@ -96,10 +96,11 @@ impl Cluster {
         }
     }
 
-    /// Does the same for cores with profiles, if they may complete plain accesses.
+    /// Does the same for cores with profiles, if they may complete plain accesses, up to the first that needs more work: that may end
+    /// the cycles in which they may.
     #[inline(never)]
-    fn grant_with_profiles(&mut self, mut requests: u32, now: Cycle) {
-        while let Some(left) = self.grant_swiftly::<true>(&mut requests, now) {
+    fn grant_with_profiles(&mut self, requests: &mut u32, now: Cycle) {
+        if let Some(left) = self.grant_swiftly::<true>(requests, now) {
             self.do_rest(left, now);
         }
     }

@@ -41,6 +41,8 @@ pub struct Load {
     pub makes_mistakes: bool,
     /// Cycles of every memory and interconnect outside the clusters, in place of the RTL's.
     pub latency: Option<u32>,
+    /// Size of the instruction caches, in place of the RTL's.
+    pub icache_bytes: Option<u32>,
     pub mode: Mode,
 }
 
@@ -57,6 +59,7 @@ impl Load {
             is_paper_host: false,
             makes_mistakes: true,
             latency: None,
+            icache_bytes: None,
             mode: Mode::Normal,
         }
     }
@@ -211,6 +214,9 @@ pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
     }
     if let Some(cycles) = load.latency {
         set_latencies(&mut params, cycles);
+    }
+    if let Some(bytes) = load.icache_bytes {
+        params.cluster.icache.bytes = bytes;
     }
     if load.is_paper_host {
         (params.pcie, params.iommu) = (paper.pcie, paper.iommu);
