@@ -44,6 +44,7 @@ macro_rules! events {
 
         impl Event {
             /// The event with names for its values; `None` if it is not of this crate.
+            #[inline(always)]
             pub fn of(event: &trace::Event) -> Option<Event> {
                 let number = event.kind.number;
                 if !ALL.get(number).is_some_and(|known| std::ptr::eq(*known, event.kind)) {

@@ -78,8 +78,12 @@ impl Histogram {
     }
 }
 
+#[inline]
 fn bucket(value: u64) -> usize {
-    let shift = (u64::BITS - value.leading_zeros()).saturating_sub(BITS + 1);
+    if value < 2 << BITS {
+        return value as usize; // Almost always.
+    }
+    let shift = u64::BITS - value.leading_zeros() - (BITS + 1);
     ((shift as usize) << BITS) + (value >> shift) as usize
 }
 

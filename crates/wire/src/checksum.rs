@@ -5,20 +5,20 @@ use crate::ipv6::Ipv6Header;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Running one's complement sum of 16-bit words. All parts except the last must have an even length.
+///
+/// The words are added as little-endian ones, several at once. Swapping the two bytes of the sum gives that of the big-endian words
+/// (RFC 1071, 2).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum(u64);
 
 impl Sum {
     /// Adds `bytes` as big-endian words. An odd last byte is the high half of a word.
     pub fn with(mut self, bytes: &[u8]) -> Self {
-        let mut words = bytes.chunks_exact(4);
-        for word in &mut words {
-            self.0 += u64::from(u32::from_be_bytes([word[0], word[1], word[2], word[3]]));
-        }
+        let (words, rest) = bytes.as_chunks::<4>();
+        self.0 += words.iter().map(|&word| u64::from(u32::from_le_bytes(word))).sum::<u64>();
         let mut tail = [0; 4];
-        let rest = words.remainder();
         tail[..rest.len()].copy_from_slice(rest);
-        self.0 += u64::from(u32::from_be_bytes(tail));
+        self.0 += u64::from(u32::from_le_bytes(tail));
         self
     }
 
@@ -28,7 +28,7 @@ impl Sum {
         while sum > 0xffff {
             sum = (sum & 0xffff) + (sum >> 16);
         }
-        !(sum as u16)
+        !(sum as u16).swap_bytes()
     }
 }
 

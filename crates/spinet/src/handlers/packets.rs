@@ -282,6 +282,7 @@ impl PacketsUnderWay {
     }
 
     /// Notes a milestone of a packet. Ignores events that do not concern packets.
+    #[inline]
     pub fn note(&mut self, at: Cycle, event: Event) -> Change {
         if let Some(tracker) = &mut self.tracker {
             tracker.note(at, event, &mut self.inside);

@@ -126,8 +126,9 @@ impl Generator {
         let n_in_flow = self.spec.count / flows + u64::from(flow < self.spec.count % flows);
         // Message m of a flow starts at packet m * n / messages, rounded up.
         let message_of = |p: u64| u128::from(p) * u128::from(self.spec.messages) / u128::from(n_in_flow);
-        let is_first = position == 0 || message_of(position - 1) != message_of(position);
-        let is_last = position + 1 == n_in_flow || message_of(position + 1) != message_of(position);
+        let has_several = self.spec.messages > 1;
+        let is_first = position == 0 || has_several && message_of(position - 1) != message_of(position);
+        let is_last = position + 1 == n_in_flow || has_several && message_of(position + 1) != message_of(position);
         if is_first {
             self.sent[flow as usize] = MessageProgress::default();
         }
