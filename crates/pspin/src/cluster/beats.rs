@@ -27,9 +27,10 @@ impl Beats {
         if self.is_quiet() {
             return None;
         }
-        let (finished, of_dma) =
-            if self.dma.is_busy() { self.dma.tick(now, l1) } else { (None, BeatRequests::default()) };
-        let granted = self.wide.grant(now, l1, self.outside.requests(now), of_dma);
+        let none = BeatRequests::default();
+        let (finished, of_dma) = if self.dma.is_busy() { self.dma.tick(now, l1) } else { (None, none) };
+        let of_outside = if self.outside.is_quiet() { none } else { self.outside.requests(now) };
+        let granted = self.wide.grant(now, l1, of_outside, of_dma);
         if let Some(side) = granted.nhi {
             self.outside.granted(now, side, l1);
         }
@@ -75,11 +76,16 @@ impl Beats {
             (plan.next_beat, plan.next_wide_effect) = (Cycle::MAX, Cycle::MAX);
             return;
         }
-        plan.next_beat = self.next_event(now);
         let is_clearing = self.wide.is_clearing();
         let is_alone = self.outside.is_quiet() && !is_clearing;
-        let of_dma = if self.dma.is_busy() { self.dma.shows_at(now, is_alone, is_clearing) } else { Cycle::MAX };
-        plan.next_wide_effect = self.outside.answers_at(now).min(self.wide.clears_at(now)).min(of_dma);
+        let (next, of_dma) = match self.dma.is_busy() {
+            true => self.dma.plan(now, is_alone, is_clearing),
+            false => (Cycle::MAX, Cycle::MAX),
+        };
+        (plan.next_beat, plan.next_wide_effect) = match is_alone {
+            true => (next, of_dma),
+            false => (now + 1, self.outside.answers_at(now).min(self.wide.clears_at(now)).min(of_dma)),
+        };
     }
 
     /// The next cycle in which beats move or the DMA engine has work.

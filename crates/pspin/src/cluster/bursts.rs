@@ -100,6 +100,7 @@ impl Outside {
         next(&self.reads).into_iter().chain(next(&self.writes)).min().unwrap_or(Cycle::MAX)
     }
 
+    #[inline(always)]
     pub fn requests(&self, now: Cycle) -> BeatRequests {
         let next = |queue: &VecDeque<UnderWay>| queue.front().and_then(|burst| burst.next_line(now, &self.ports));
         BeatRequests { write: next(&self.writes), read: next(&self.reads) }
@@ -123,6 +124,7 @@ impl Outside {
     }
 
     /// L1 serves the beat that this side requests.
+    #[inline(always)]
     pub fn granted(&mut self, now: Cycle, side: BeatRequester, l1: &mut L1) {
         let queue = if side == BeatRequester::Read { &mut self.reads } else { &mut self.writes };
         let burst = queue.front_mut().expect("a burst under way");

@@ -40,6 +40,10 @@ pub struct Finished {
 const TO_RESHAPER: u64 = 1;
 /// Cycles from the reshaper's output of a part until its requests leave the emitters.
 const TO_EMITTED: u64 = 1;
+/// Cycles after which the next part of the transfer in the reshaper can send a request at the earliest: it is cut in the next cycle. A
+/// transfer in the FIFO enters the reshaper a cycle before that.
+const RESHAPER_TO_REQUEST: u64 = 1 + TO_EMITTED;
+const FIFO_TO_REQUEST: u64 = 1 + RESHAPER_TO_REQUEST;
 /// Cycles between two accepted transfers: the arbiter in front of the engine passes on one a cycle.
 const ACCEPT_INTERVAL: u64 = 1;
 
@@ -155,8 +159,11 @@ impl Dma {
     }
 
     /// Simulates one cycle, except for L1. Returns the transfer that finishes in it, and the requests for beats of L1.
+    #[inline(always)]
     pub fn tick(&mut self, now: Cycle, l1: &L1) -> (Option<Finished>, BeatRequests) {
-        self.reshape(now);
+        if self.has_more() {
+            self.reshape(now);
+        }
         self.movement.tick(now, l1);
         while let Some((at, finished)) = self.movement.next_finished() {
             self.last_finish = at.max(self.last_finish + 1);
@@ -184,18 +191,23 @@ impl Dma {
         if self.reshapes() || self.movement.moves() { now + 1 } else { self.next_finish(now) }
     }
 
-    /// The first cycle after `now` in which the engine may send a request to L2 or a transfer may end, if no launch and
-    /// no reply arrives. Before this cycle the engine only moves beats to L1.
+    /// [`Dma::next_event`], and the first cycle after `now` in which the engine may send a request to L2 or a transfer may end,
+    /// if no launch and no reply arrives. Before this cycle the engine only moves beats to L1.
     /// `is_alone`: no other beat of L1 can be requested before; `is_clearing`: stacks are cleared.
-    #[inline]
-    pub fn shows_at(&self, now: Cycle, is_alone: bool, is_clearing: bool) -> Cycle {
-        match self.next_event(now) {
-            next if next == now + 1 && !self.has_more() => {
-                let shows = self.next_finish(now).min(self.movement.shows_at(now));
-                if shows <= next { next } else { shows.min(self.movement.holds_at(now, is_alone, is_clearing)) }
-            }
-            next => next,
+    #[inline(always)]
+    pub fn plan(&self, now: Cycle, is_alone: bool, is_clearing: bool) -> (Cycle, Cycle) {
+        let next = self.next_event(now);
+        if next != now + 1 {
+            return (next, next);
         }
+        let of_next = match &self.reshaped {
+            Some(_) => now + RESHAPER_TO_REQUEST,
+            None if !self.waiting.is_empty() => now + FIFO_TO_REQUEST,
+            None => Cycle::MAX,
+        };
+        let shows = self.next_finish(now).min(self.movement.shows_at(now)).min(of_next);
+        let shows = if shows <= next { next } else { shows.min(self.movement.holds_at(now, is_alone, is_clearing)) };
+        (next, shows)
     }
 
     fn next_finish(&self, now: Cycle) -> Cycle {
@@ -209,6 +221,9 @@ impl Dma {
 
     /// Returns true if the burst reshaper may have work in the next cycle.
     fn reshapes(&self) -> bool {
+        if !self.has_more() {
+            return false;
+        }
         let (may_read, may_write) = self.movement.rooms();
         match &self.reshaped {
             Some(transfer) => may_read && transfer.to_read > 0 || may_write && transfer.to_write > 0,

@@ -141,8 +141,9 @@ impl Component for Set {
             self.next = Cycle::MAX;
             return if self.launches.has_item() { Activity::Busy } else { Activity::Idle };
         }
-        self.next = if self.has_company { now + 1 } else { self.dma.next_event(now) };
-        match self.dma.shows_at(now, !self.has_company, false) {
+        let (next, shows) = self.dma.plan(now, !self.has_company, false);
+        self.next = if self.has_company { now + 1 } else { next };
+        match shows {
             _ if self.launches.has_item() => Activity::Busy,
             Cycle::MAX => Activity::Idle,
             at if at == now + 1 => Activity::Busy,
