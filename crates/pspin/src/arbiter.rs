@@ -63,6 +63,9 @@ impl WideTree {
             }
         }
         let word = words[first];
+        if word & word.wrapping_sub(1) == 0 {
+            return (word != 0).then(|| 64 * first + word.trailing_zeros() as usize);
+        }
         let (mut bit, mut width) = (0, 64);
         while width > 1 {
             width /= 2;
@@ -72,7 +75,7 @@ impl WideTree {
                 bit += width;
             }
         }
-        (word != 0).then_some(64 * first + bit)
+        Some(64 * first + bit)
     }
 
     /// Records the grant to `winner`: the pointer moves to the next requester above it.

@@ -1,5 +1,6 @@
 //! The path of the NIC-host interconnect into the clusters, for reads: one channel that two initiators share.
 
+use crate::arbiter::requests;
 use crate::map::{L1_BASE, L1_STRIDE};
 use crate::nhi::NhiPort;
 use crate::protocol::{Burst, BurstReply};
@@ -89,9 +90,8 @@ impl ClusterNoc {
     }
 
     /// One beat comes from a cluster.
-    pub fn deliver(&mut self) {
-        let requests = (0..).zip(&self.clusters).filter(|(_, cluster)| cluster.replies.has_item());
-        let requests = requests.fold(0, |set, (i, _)| set | 1u64 << i);
+    pub fn deliver(&mut self, now: Cycle) {
+        let requests = requests(self.clusters.len(), |cluster| self.clusters[cluster].replies.is_due(now));
         let Some(chosen) = self.waiting.or_else(|| self.beats.choose(requests)) else { return };
         let replies = &self.clusters[chosen as usize].replies;
         let to = replies.peek().map(|reply| match *reply {
@@ -121,7 +121,7 @@ impl ClusterNoc {
 
     /// Forwards one address to its cluster. Returns true if any address or beat waits.
     pub fn forward(&mut self, now: Cycle) -> bool {
-        self.forward_one(now) || self.clusters.iter().any(|cluster| cluster.replies.has_item())
+        self.forward_one(now) || self.clusters.iter().any(|cluster| cluster.replies.is_due(now))
     }
 
     fn forward_one(&mut self, now: Cycle) -> bool {

@@ -3,7 +3,6 @@
 use crate::arbiter::requests;
 use crate::events::{Hold, TASK_DISPATCHED, TASK_HELD, TASK_SENT};
 use crate::mpq::MpqEngine;
-use crate::params::MAX_CLUSTERS;
 use crate::protocol::{Feedback, Task};
 use blocks::policy::RoundRobinTree;
 use kernel::trace::{Counter, Level, Tracer};
@@ -31,7 +30,8 @@ pub struct Dispatcher {
     is_held: bool,
     arbiter: RoundRobinTree,
     away_from_home: Counter,
-    /// Tasks without feedback so far, of all clusters.
+    /// Tasks without feedback so far, of all clusters: their number, also over time.
+    n_given: u64,
     given: Level,
 }
 
@@ -42,8 +42,8 @@ impl Dispatcher {
         assert_eq!(tasks.len(), feedbacks.len(), "each cluster takes tasks and gives feedback");
         let occupancy = vec![0; tasks.len()];
         let (arbiter, away_from_home, given) = (RoundRobinTree::default(), Counter::default(), Level::default());
-        let (pinned, is_held) = (None, false);
-        Dispatcher { max_tasks, tasks, feedbacks, occupancy, pinned, is_held, arbiter, away_from_home, given }
+        let (pinned, is_held, n_given) = (None, false, 0);
+        Dispatcher { max_tasks, tasks, feedbacks, occupancy, pinned, is_held, arbiter, away_from_home, n_given, given }
     }
 
     /// Sends the waiting task if possible. Returns true if anything changed.
@@ -52,23 +52,19 @@ impl Dispatcher {
             return self.release_pinned(now, trace);
         }
         let Some(home) = engine.task().map(|task| usize::from(task.msgid) % self.tasks.len()) else { return false };
-        let takes: [bool; MAX_CLUSTERS] = std::array::from_fn(|c| self.tasks.get(c).is_some_and(Tx::has_room));
-        let least = (0..self.tasks.len()).filter(|&c| takes[c]).min_by_key(|&c| self.occupancy[c]);
-        let target = least.unwrap_or(0);
-        if self.occupancy[target] >= self.max_tasks {
+        let Some(target) = self.target(home) else {
             if !std::mem::replace(&mut self.is_held, true) {
                 hold(engine.task().expect("a task waits"), Hold::ClustersFull, now, trace);
             }
             return false;
-        }
+        };
         self.is_held = false;
-        let at_home = takes[home] && self.occupancy[home] < self.max_tasks;
-        let target = if at_home { home } else { target };
         let task = engine.take_task().expect("a task waits");
         self.occupancy[target] += 1;
+        self.n_given += 1;
         self.away_from_home.add(u64::from(target != home));
         trace.emit(&TASK_SENT, now, &[task.packet.0, task.stage as u64]);
-        match takes[target] {
+        match self.tasks[target].has_room() {
             true => self.send(target, task, now, trace),
             false => {
                 hold(&task, Hold::Channel, now, trace);
@@ -78,9 +74,20 @@ impl Dispatcher {
         true
     }
 
+    /// The cluster for a task with this home; `None` if it has its maximum number of tasks.
+    fn target(&self, home: usize) -> Option<usize> {
+        let is_full = |cluster: usize| self.occupancy[cluster] >= self.max_tasks;
+        if !is_full(home) && self.tasks[home].has_room() {
+            return Some(home);
+        }
+        let with_room = (0..self.tasks.len()).filter(|&cluster| self.tasks[cluster].has_room());
+        let target = with_room.min_by_key(|&cluster| self.occupancy[cluster]).unwrap_or(0);
+        (!is_full(target)).then_some(target)
+    }
+
     /// The next feedback and its cluster, if any.
-    pub fn collect(&mut self) -> Option<(usize, Feedback)> {
-        let asking = requests(self.feedbacks.len(), |c| self.feedbacks[c].has_item());
+    pub fn collect(&mut self, now: Cycle) -> Option<(usize, Feedback)> {
+        let asking = requests(self.feedbacks.len(), |c| self.feedbacks[c].is_due(now));
         let cluster = self.arbiter.take(asking)? as usize;
         self.feedbacks[cluster].take().map(|feedback| (cluster, feedback))
     }
@@ -89,11 +96,12 @@ impl Dispatcher {
     pub fn ended(&mut self, cluster: usize) {
         assert!(self.occupancy[cluster] > 0, "cluster {cluster} ends a task that it was given");
         self.occupancy[cluster] -= 1;
+        self.n_given -= 1;
     }
 
     /// Ends a cycle.
     pub fn end_cycle(&mut self, now: Cycle) {
-        self.given.set(now, self.occupancy.iter().map(|&n| u64::from(n)).sum());
+        self.given.set(now, self.n_given);
     }
 
     /// Reports the ports.

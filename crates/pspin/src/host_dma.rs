@@ -191,6 +191,11 @@ impl HostDma {
         }
     }
 
+    /// Returns true if a command is not done, or done without a response.
+    fn has_commands(&self) -> bool {
+        self.to_host.n_commands() + self.from_host.n_commands() > 0 || self.ended.iter().any(|ended| !ended.is_empty())
+    }
+
     /// Responses of memory and host.
     fn take_answers(&mut self, now: Cycle) -> bool {
         let mut changed = false;
@@ -277,6 +282,11 @@ impl HostDma {
 
 impl Component for HostDma {
     fn tick(&mut self, now: Cycle) -> Activity {
+        if !self.has_commands() && !self.commands.is_due(now) {
+            // Another channel of the remapper has changed.
+            self.remap.passes();
+            return Activity::Idle;
+        }
         // Each stage sees the room from before the cycle. The path to NIC memory is an exception: it waits for answers
         // behind the unit's register, so the room that an answer frees is usable at once.
         self.to_host.begin();

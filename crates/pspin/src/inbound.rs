@@ -372,9 +372,11 @@ impl Inbound {
 
 impl Component for Inbound {
     fn tick(&mut self, now: Cycle) -> Activity {
-        self.inactive -= self.active.iter().filter(|active| active.take().is_some()).count();
         if self.inactive > 0 {
-            return Activity::Idle;
+            self.inactive -= self.active.iter().filter(|active| active.take().is_some()).count();
+            if self.inactive > 0 {
+                return Activity::Idle;
+            }
         }
         // First, because feedback is from the previous cycle and its room is usable in this one.
         let mut changed = self.take_release(now);

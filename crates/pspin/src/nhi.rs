@@ -283,9 +283,9 @@ impl NhiMaster {
     }
 
     /// Beats arrive in this cycle. If this master contains the path to the L1s, call it before [`NhiMaster::reply`].
-    pub fn begin(&mut self) {
+    pub fn begin(&mut self, now: Cycle) {
         if let Clusters::Noc(noc) = &mut self.clusters {
-            noc.deliver();
+            noc.deliver(now);
         }
     }
 
@@ -425,16 +425,28 @@ impl NhiMaster {
         self.send(now, target, Burst::Write { tag, addr: addr - base + seen_as, data, last });
     }
 
+    #[inline]
+    fn take_reply(&mut self, now: Cycle) -> Option<BurstReply> {
+        let in_parts = self.in_parts;
+        if let Some(nowhere) = &mut self.nowhere
+            && let Some(reply) = nowhere.take(now, in_parts)
+        {
+            return Some(reply);
+        }
+        if self.l2.replies.is_due(now) {
+            return self.l2.replies.take();
+        }
+        match &mut self.clusters {
+            Clusters::Each(l1s) => l1s.iter().find(|port| port.replies.is_due(now))?.replies.take(),
+            Clusters::One(port) => port.replies.take_due(now),
+            Clusters::Noc(noc) => noc.take(),
+        }
+    }
+
     /// The next reply that has arrived, if any; there may be one for each direction. Data of a read from L1 come with their
     /// last beat, or [`NhiMaster::beat_by_beat`].
     pub fn reply(&mut self, now: Cycle) -> Option<BurstReply> {
-        let in_parts = self.in_parts;
-        let of_nowhere = self.nowhere.as_mut().and_then(|nowhere| nowhere.take(now, in_parts));
-        let reply = of_nowhere.or_else(|| self.l2.replies.take()).or_else(|| match &mut self.clusters {
-            Clusters::Each(l1s) => l1s.iter().find_map(|port| port.replies.take()),
-            Clusters::One(port) => port.replies.take(),
-            Clusters::Noc(noc) => noc.take(),
-        })?;
+        let reply = self.take_reply(now)?;
         match &reply {
             BurstReply::Data { data, last, .. } => {
                 let left = self.unread.front_mut().expect("data answer a read");

@@ -377,7 +377,7 @@ impl Outbound {
 
 impl Component for Outbound {
     fn tick(&mut self, now: Cycle) -> Activity {
-        self.nhi.begin();
+        self.nhi.begin(now);
         let mut changed = self.take_data(now);
         let sending = self.send_packet(now);
         changed |= self.take_command(now);

@@ -173,11 +173,11 @@ impl PacketScheduler {
     }
 
     /// Returns true if there was feedback.
-    fn collect_feedback(&mut self) -> bool {
+    fn collect_feedback(&mut self, now: Cycle) -> bool {
         if !self.released.has_room() {
             return false;
         }
-        let Some((cluster, feedback)) = self.dispatcher.collect() else { return false };
+        let Some((cluster, feedback)) = self.dispatcher.collect(now) else { return false };
         if feedback.trigger_feedback {
             let Feedback { packet, taken, pkt_addr, .. } = feedback;
             self.released.send(Release { packet, taken, pkt_addr, dropped: None });
@@ -199,7 +199,7 @@ impl PacketScheduler {
     fn release(&mut self, now: Cycle, refused: Option<(From, DropReason)>) -> bool {
         let may_drop = self.engine.has_doomed() || !self.dropped_requests.is_empty() || refused.is_some();
         let is_turn = std::mem::take(&mut self.doomed_turn) && may_drop;
-        if !is_turn && self.collect_feedback() {
+        if !is_turn && self.collect_feedback(now) {
             return true;
         }
         if !may_drop || !self.released.has_room() {

@@ -33,6 +33,11 @@ pub(super) struct MemoryPortSide {
 }
 
 impl MemoryPortSide {
+    /// Returns true if no burst has come whose last beat has not passed.
+    pub(super) fn is_idle(&self) -> bool {
+        self.coming.is_none() && self.writing.is_none() && self.reading.is_none()
+    }
+
     /// Returns true if the address of the next write has passed the demultiplexer, which stops while it counts too many reads of
     /// the port. The address behind it has its turn when the first beat of this write has requested its bank.
     pub(super) fn address_passes(&mut self, is_requesting: bool, reads: &mut Reads, now: Cycle) -> bool {
@@ -155,8 +160,9 @@ impl Memory {
     /// A part of a burst beyond the end reads as 0 and is not written; initiators stay within.
     pub(super) fn read(&self, addr: u32, size: u32) -> Box<[u8]> {
         let there = size.min(self.store.behind(addr.into()));
-        let mut data = vec![0; size as usize];
-        data[..there as usize].copy_from_slice(self.store.get(addr.into(), there).expect("these bytes are there"));
+        let mut data = Vec::with_capacity(size as usize);
+        data.extend_from_slice(self.store.get(addr.into(), there).expect("these bytes are there"));
+        data.resize(size as usize, 0);
         data.into_boxed_slice()
     }
 

@@ -282,6 +282,9 @@ impl Memories {
         self.pass_singles(memory, singles, refused_singles, now);
         for at in 0..banks::SIDES {
             let Memory { sides, .. } = &mut self.memories[memory];
+            if sides[at].is_idle() {
+                continue;
+            }
             if refused >> at & 1 != 0 {
                 if sides[at].coming.is_none()
                     && let Some(Reading { initiator, parts: None, .. }) = sides[at].reading

@@ -105,6 +105,9 @@ impl Memories {
                 singles[READ] = self.take_near_reads(now).then_some(0);
                 break;
             }
+            if side == WRITE && self.singles.next(WRITE).is_none() && self.fronts[NEAR].to(memory, WRITE) == 0 {
+                continue;
+            }
             // Reads pass while a burst is under way: single reads go between its beats, and bursts wait behind it.
             let is_free = side == READ || self.memories[memory].banks.end(at) <= now;
             let single = is_free && self.passes(memory, side, now);

@@ -27,6 +27,9 @@ impl Deferred {
 
     /// Returns the next tenant in turn whose first request can proceed, and what can be done with it.
     pub fn next(&self, engine: &MpqEngine) -> Option<(u32, Admission)> {
+        if self.lists.is_empty() {
+            return None;
+        }
         let behind = self.lists.range(self.last.saturating_add(1)..);
         behind.chain(self.lists.range(..=self.last)).find_map(|(&tenant, list)| {
             let admission = engine.admission(&list.front()?.1);
