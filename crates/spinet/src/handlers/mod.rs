@@ -295,10 +295,12 @@ impl HandlerCard {
         restless.map(summary).collect()
     }
 
-    /// Cycles that were simulated: up to the last in which anything happened, or the end of the run.
+    /// Cycles that were simulated: up to the last in which anything happened, or the end of the run. If nothing can happen any more, the
+    /// driver has gone to the end of its slice, which depends on the host.
     pub fn cycles(&self) -> Cycle {
         match &self.ended {
             Some(Ended::Complete) => self.driver.nic.now(),
+            Some(_) if self.is_quiet => self.driver.nic.now(),
             _ => self.driver.now().max(self.driver.nic.now()),
         }
     }
