@@ -115,7 +115,7 @@ pub enum What {
         head: Time,
         /// Last bit at the other end.
         tail: Time,
-        /// It is a pause frame. These can go on for ever while nothing else moves.
+        /// It is a pause frame. These can go on forever while nothing else moves.
         is_pause: bool,
     },
     /// The link made a second copy of it.

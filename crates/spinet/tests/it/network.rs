@@ -368,7 +368,7 @@ fn a_card_that_stops_ends_the_run_with_its_results() {
     assert_eq!(results[0], results[1]);
 }
 
-/// In a ring whose switches pause each other, no packet moves in the end, but pause frames are repeated for ever.
+/// In a ring whose switches pause each other, no packet moves in the end, but pause frames are repeated forever.
 #[test]
 fn pauses_that_repeat_do_not_hide_a_deadlock() {
     let folder = support::folder_with_program("network_deadlock");
