@@ -158,8 +158,8 @@ OPTIONS: Mapping[str, Option] = {
     "keep_nodes": Option(
         flags=("--keep-nodes",),
         metavar="NAMES",
-        help="For networks: keep tables, host memory and profiles of these nodes only, such as n3,n8,rack1-*; may be "
-        "repeated.",
+        help="For networks: keep tables, host memory and profiles of these nodes only, with their messages and frames, "
+        "such as n3,n8,rack1-*; may be repeated.",
         kinds=(NETWORK,),
         keys=("keep_nodes",),
         multiple=True,

@@ -130,7 +130,8 @@ pub struct Wanted {
     pub threads: usize,
     /// The processes that simulate a network together. Their number changes no result.
     pub ranks: Option<Ranks>,
-    /// Nodes of a network whose cards keep tables, profile and host memory: names, or patterns with `*`. `None` means all.
+    /// Nodes of a network that keep records: tables, profile and host memory of cards, messages from and to them, and frames. Names, or
+    /// patterns with `*`. `None` means all.
     pub keep_nodes: Option<Vec<String>>,
     /// The time in which events of a network's frames are kept; `None` means the whole run.
     pub keep_time: Option<Window>,

@@ -91,8 +91,10 @@ struct Selected {
 pub struct Kept {
     /// Start and end of the window of time. A row exactly at the end is not kept.
     within: (Time, Time),
-    /// For each node: true if messages from it and to it are kept.
+    /// For each node: true if messages from it and to it are kept, events of frames there, and all events of frames that entered there.
     nodes: Vec<bool>,
+    /// All nodes are kept, and switches, too.
+    has_all_nodes: bool,
     /// `None` keeps all messages and all frames, also frames that carry no message.
     selected: Option<Selected>,
 }
@@ -110,6 +112,7 @@ impl Kept {
         Ok(Kept {
             within: wanted.keep_time.unwrap_or_default().times(),
             nodes: names.iter().map(|name| keeps(wanted, name)).collect(),
+            has_all_nodes: wanted.keep_nodes.is_none(),
             selected: selections.transpose()?.map(|selections| Selected { selections, messages, frames }),
         })
     }
@@ -145,7 +148,10 @@ impl Kept {
 
     /// Returns true if this row of a frame is kept.
     pub fn has_row(&self, row: &Row) -> bool {
-        self.is_within(row.at) && self.selected.as_ref().is_none_or(|selected| selected.frames.contains(&row.frame))
+        let is_kept = |node| has_node(&self.nodes, node);
+        self.is_within(row.at)
+            && (self.has_all_nodes || is_kept(row.node) || is_kept(row.frame.node))
+            && self.selected.as_ref().is_none_or(|selected| selected.frames.contains(&row.frame))
     }
 
     fn is_within(&self, at: Time) -> bool {
