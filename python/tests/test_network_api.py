@@ -75,10 +75,18 @@ def test_ends_of_links_are_captured(tmp_path: Path) -> None:
     assert spinet.run(tmp_path / "net.toml").captured("n1:0") == received
 
 
-@pytest.mark.parametrize("end", ["n2", "n0:1", "n0:x", ""])
-def test_an_end_that_no_link_has_is_refused(end: str) -> None:
+@pytest.mark.parametrize(
+    ("end", "allowed"),
+    [
+        ("n2", "NODE or NODE:PORT of a node or switch"),
+        ("", "NODE or NODE:PORT of a node or switch"),
+        ("n0:1", "one of `n0:0`"),
+        ("n*:x", "one of `n0:0`, `n1:0`"),
+    ],
+)
+def test_an_end_that_no_link_has_is_refused(end: str, allowed: str) -> None:
     net = spinet.Network(topology="pair", captures=[end])
-    with pytest.raises(spinet.InputError, match=f"captures is `{end}`, must be NODE or NODE:PORT of a node or switch"):
+    with pytest.raises(spinet.InputError, match=re.escape(f"captures is `{end}`, must be {allowed}")):
         net.run()
 
 
