@@ -39,7 +39,7 @@ const MOST_NUMBERS: usize = 5;
 const BLOCK_BYTES: usize = 1 << 16;
 
 impl Digest {
-    /// Adds numbers and bytes to a stream.
+    /// Adds up to [`MOST_NUMBERS`] numbers and bytes to a stream.
     pub fn add(&mut self, stream: Stream, numbers: &[u64], bytes: &[u8]) {
         let Buffered { hasher, waiting } = &mut self.streams[stream as usize];
         let mut head = [[0; 8]; MOST_NUMBERS + 1];

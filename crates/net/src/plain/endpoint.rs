@@ -581,8 +581,8 @@ impl Endpoint {
             Payload::Zeros(_) => &ZEROS[..part.range.len()],
         };
         let kind = (part.stream, part.begin);
-        let ends = (part.is_last, part.is_last || part.is_repeat);
-        let bytes = packet::data(self.pair(to), &self.directory, part.psn, kind, ends, payload);
+        let asks = part.is_last || part.is_repeat;
+        let bytes = packet::data(self.pair(to), &self.directory, part.psn, kind, (part.is_last, asks), payload);
         if let (Some(limit), Some(dcqcn), Some(line)) = (
             self.outgoing.get_mut(&to).and_then(|peer| peer.limit.as_mut()),
             &self.params.dcqcn,

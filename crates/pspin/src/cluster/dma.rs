@@ -191,7 +191,7 @@ impl Dma {
         if self.reshapes() || self.movement.moves() { now + 1 } else { self.next_finish(now) }
     }
 
-    /// [`Dma::next_event`], and the first cycle after `now` in which the engine may send a request to L2 or a transfer may end,
+    /// Returns [`Dma::next_event`], and the first cycle after `now` in which the engine may send a request to L2 or a transfer may end,
     /// if no launch and no reply arrives. Before this cycle the engine only moves beats to L1.
     /// `is_alone`: no other beat of L1 can be requested before; `is_clearing`: stacks are cleared.
     #[inline(always)]

@@ -225,7 +225,6 @@ fn complete(experiment: &mut NetworkExperiment, file: &str, base_dir: &Path) -> 
     for entry in 0..experiment.nodes.len() {
         let spec = &experiment.nodes[entry];
         let (name, has_nic) = (spec.name.clone(), spec.card.contains_key("nic"));
-        // `entries` reports these keys with a better error.
         let node = node_of(experiment, Some(entry), name.clone());
         let Some(kind) = node.kind else { continue };
         let text = Text { text: &node.text, file, base_dir, format: Format::Json };

@@ -6,7 +6,7 @@ use super::messages::MessagesSummary;
 use crate::experiment::NicSpec;
 use crate::goal::{GoalSummary, StepRow};
 use crate::kinds;
-use crate::run::{Ended, Simulated};
+use crate::run::{Card, Ended, Simulated};
 use crate::summary::{
     EndedSummary, LatencySummary, PacketSummary, Remark, Report, Summary, ThroughputSummary, TimeSummary, grouped,
     part_of,
@@ -63,8 +63,14 @@ pub struct ScheduleSummary {
 /// Kinds of remarks on the programs of cards.
 const OF_PROGRAMS: [&str; 5] = ["traps", "findings", "refused_commands", "message_timeouts", "no_queue"];
 
-/// Maximum number of nodes that a remark names beside the first.
+/// Maximum number of nodes in a list of a remark.
 const MOST_NAMES: usize = 8;
+
+/// The first texts of a list, and the number of the others.
+fn few(all: &[String], separator: &str) -> String {
+    let first = all.iter().take(MOST_NAMES).cloned().collect::<Vec<_>>().join(separator);
+    if all.len() <= MOST_NAMES { first } else { format!("{first} and {} more", all.len() - MOST_NAMES) }
+}
 
 /// Maximum number of steps of a critical path in a summary.
 const MOST_STEPS: usize = 100;
@@ -137,7 +143,6 @@ impl NetworkCard {
         let ledger = self.ledger();
         let counts = self.counts();
         let (entered, delivered, dropped) = (ledger.entered, ledger.delivered, ledger.all_dropped());
-        let by_reason = DropReason::ALL.iter().map(|&reason| (reason.name(), ledger.dropped_for(reason).frames));
         let unfinished = ledger.in_flight.frames + self.sum().inside;
         let seconds =
             self.observed().frames.span.map(|(first, last)| (last - first).fs() as f64 / 1e15).filter(|&s| s > 0.0);
@@ -162,7 +167,7 @@ impl NetworkCard {
                 out: delivered.frames,
                 out_bytes: delivered.bytes,
                 dropped: dropped.frames,
-                dropped_by_reason: by_reason.filter(|&(_, n)| n > 0).collect(),
+                dropped_by_reason: self.dropped().into_iter().filter(|&(_, n)| n > 0).collect(),
                 unfinished,
                 more: NetworkPackets {
                     copied: ledger.copied.frames,
@@ -211,50 +216,35 @@ impl NetworkCard {
 
     /// Packets that cards dropped or refused.
     fn card_drops(&self, counts: &[CardCounts]) -> Option<Remark> {
-        let mut named = Vec::new();
-        let (mut total, mut n_cards) = (0, 0);
+        let (mut cards, mut total) = (Vec::new(), 0);
         for (node, counts) in self.nodes().iter().zip(counts) {
             let refused = (counts.refused > 0).then_some(("too_long", counts.refused));
             let dropped = counts.dropped_by_reason.iter().map(|(reason, &n)| (reason.as_str(), n));
-            let reasons: Vec<(&str, u64)> = dropped.chain(refused).collect();
-            let of_card: u64 = reasons.iter().map(|(_, n)| n).sum();
-            total += of_card;
-            n_cards += usize::from(of_card > 0);
-            if of_card > 0 && named.len() < MOST_NAMES {
-                let list: Vec<String> = reasons.iter().map(|(reason, n)| format!("{} {reason}", grouped(*n))).collect();
-                named.push(format!("`{}` {}", node.name, list.join(" and ")));
+            let mut reasons = Vec::new();
+            for (reason, n) in dropped.chain(refused) {
+                total += n;
+                reasons.push(format!("{} {reason}", grouped(n)));
+            }
+            if !reasons.is_empty() {
+                cards.push(format!("`{}` {}", node.name, reasons.join(" and ")));
             }
         }
-        let more =
-            if n_cards > named.len() { format!(", and {} more cards", n_cards - named.len()) } else { String::new() };
         let packets = if total == 1 { "1 packet".to_owned() } else { format!("{} packets", grouped(total)) };
-        let text = format!("cards dropped {packets}: {}{more}", named.join(", "));
-        (total > 0).then(|| Remark::new("card_drops", text))
+        (total > 0).then(|| Remark::new("card_drops", format!("cards dropped {packets}: {}", few(&cards, ", "))))
     }
 
     /// Hosts that gave up peers.
     fn silent_peers(&self, counts: &[CardCounts]) -> Option<Remark> {
         let name = |node: usize| format!("`{}`", self.nodes()[node].name);
-        let all: Vec<String> = (0..)
-            .zip(counts)
-            .filter(|(_, counts)| !counts.silent_peers.is_empty())
-            .map(|(node, CardCounts { silent_peers, .. })| {
-                let peers: Vec<String> =
-                    silent_peers.iter().take(MOST_NAMES).map(|&peer| name(peer as usize)).collect();
-                let more = match silent_peers.len() - peers.len() {
-                    0 => String::new(),
-                    n => format!(" and {n} more"),
-                };
-                format!("{} gave up sending to {}{more}", name(node), peers.join(", "))
-            })
-            .collect();
-        let more =
-            if all.len() > MOST_NAMES { format!("; and {} more hosts", all.len() - MOST_NAMES) } else { String::new() };
-        let text = format!(
-            "{}{more}: no acknowledgment came during `retries` timeouts in a row",
-            all.iter().take(MOST_NAMES).cloned().collect::<Vec<_>>().join("; ")
-        );
-        (!all.is_empty()).then(|| Remark::new("silent_peers", text))
+        let mut hosts = Vec::new();
+        for (node, CardCounts { silent_peers, .. }) in counts.iter().enumerate() {
+            let peers: Vec<String> = silent_peers.iter().map(|&peer| name(peer as usize)).collect();
+            if !peers.is_empty() {
+                hosts.push(format!("{} gave up sending to {}", name(node), few(&peers, ", ")));
+            }
+        }
+        let why = "no acknowledgment came during `retries` timeouts in a row";
+        (!hosts.is_empty()).then(|| Remark::new("silent_peers", format!("{}: {why}", few(&hosts, "; "))))
     }
 
     /// Drops of the network and of cards, and problems of programs. For each kind of problem, the remark of the first node is given, with
@@ -266,23 +256,18 @@ impl NetworkCard {
                 format!("the network dropped {}", part_of(dropped, self.observed().frames.entered(), "frame")),
             )
         });
-        let mut found: Vec<(String, String, Vec<&str>)> = Vec::new();
+        let mut found: Vec<(String, String, Vec<String>)> = Vec::new();
         let remarks = self.program_remarks();
         for (&node, (kind, text)) in remarks.iter().flat_map(|(node, all)| all.iter().map(move |one| (node, one))) {
-            let name = self.nodes()[node].name.as_str();
+            let name = format!("`{}`", self.nodes()[node].name);
             match found.iter_mut().find(|(known, ..)| known == kind) {
                 Some((.., others)) => others.push(name),
-                None => found.push((kind.clone(), format!("node `{name}`: {text}"), Vec::new())),
+                None => found.push((kind.clone(), format!("node {name}: {text}"), Vec::new())),
             }
         }
         let programs = found.into_iter().filter_map(|(kind, text, others)| {
             let kind = OF_PROGRAMS.into_iter().find(|known| *known == kind)?;
-            let named = others.iter().take(MOST_NAMES).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-            let more = match others.len() {
-                0 => String::new(),
-                n if n <= MOST_NAMES => format!("; also on {named}"),
-                n => format!("; also on {named} and {} more", n - MOST_NAMES),
-            };
+            let more = if others.is_empty() { String::new() } else { format!("; also on {}", few(&others, ", ")) };
             Some(Remark::new(kind, text + &more))
         });
         let cards = self.card_drops(counts).into_iter().chain(self.silent_peers(counts));
