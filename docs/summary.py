@@ -77,6 +77,7 @@ The printed summary begins with them, marked `!`. They do not change the exit co
 | `refused_commands` | handlers, network | units refused commands, which handlers cannot see: how many, and the earliest |
 | `message_timeouts` | handlers, network | messages were given up because no packet arrived for too long; their completion handlers did not run |
 | `no_queue` | handlers, network | matched packets went the ordinary way because all message queues were taken |
+| `kept_packets` | handlers, network | packets stay in message queues, by the mistake of the RTL that `rtl_mistakes.reused_queues_keep_packets` switches on |
 | `no_match` | handlers | a context got no packet. Either earlier contexts took all packets, or no packet matched; the text then gives the parts of the expression that never held, and the first packet's value there |
 | `no_packets` | handlers, chains | the traffic is empty |
 | `unnamed_tenant` | chains | no chain belongs to this tenant |

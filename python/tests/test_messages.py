@@ -127,3 +127,14 @@ def test_messages_for_which_no_queue_is_left_take_the_ordinary_path(tmp_path: Pa
     assert (counts["matched"], counts["done"], counts["ordinary"]) == (600, 2 * 256, 2 * 44)
     assert result.summary["contexts"][0]["messages_without_queue"] == 44
     assert sum(note[0] == "payload" for note in notes) == 2 * 256
+
+
+def test_packets_that_stay_in_their_queues_have_a_remark() -> None:
+    """FPsPIN has 16 queues for 150 messages, and the RTL's mistake."""
+    traffic = "udp:size=200..1400,count=150,rate=100G"
+    summary = spinet.run(program="sdk/examples/count.c", nic="fpspin", traffic=traffic).summary
+    held = summary["counters"]["nic.scheduler.packets_held"]
+    assert held == summary["packets"]["unfinished"] > 0
+    (text,) = [remark["text"] for remark in summary["remarks"] if remark["kind"] == "kept_packets"]
+    assert text.startswith(f"{held} packets stay in the message queues: ")
+    assert "rtl_mistakes.reused_queues_keep_packets" in text

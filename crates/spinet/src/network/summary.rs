@@ -61,7 +61,8 @@ pub struct ScheduleSummary {
 }
 
 /// Kinds of remarks on the programs of cards.
-const OF_PROGRAMS: [&str; 5] = ["traps", "findings", "refused_commands", "message_timeouts", "no_queue"];
+const OF_PROGRAMS: [&str; 6] =
+    ["traps", "findings", "refused_commands", "message_timeouts", "no_queue", "kept_packets"];
 
 /// Maximum number of nodes in a list of a remark.
 const MOST_NAMES: usize = 8;

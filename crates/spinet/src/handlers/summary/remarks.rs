@@ -4,6 +4,7 @@ use super::{CommandFaultSummary, TrapPlaceSummary};
 use crate::experiment::{CheckedSource, Traffic};
 use crate::handlers::HandlerCard;
 use crate::handlers::packets::Fate;
+use crate::run::Simulated;
 use crate::summary::{Remark, file_name, grouped, part_of};
 
 impl HandlerCard {
@@ -36,6 +37,7 @@ impl HandlerCard {
         remarks.extend(self.refused().map(|text| Remark::new("refused_commands", text)));
         remarks.extend(self.timed_out().map(|text| Remark::new("message_timeouts", text)));
         remarks.extend(self.queueless().map(|text| Remark::new("no_queue", text)));
+        remarks.extend(self.kept().map(|text| Remark::new("kept_packets", text)));
         remarks
     }
 
@@ -91,6 +93,21 @@ impl HandlerCard {
         let n_queues = self.checked.nic.scheduler.n_mpqs;
         let why = format!("none of the {n_queues} message queues was free for their messages");
         (part > 0).then(|| format!("{packets} went to the host the ordinary way: {why}"))
+    }
+
+    /// Number of packets that stay in message queues, by a mistake of the RTL.
+    fn kept(&self) -> Option<String> {
+        let may_stay = self.is_quiet && self.checked.nic.rtl_mistakes.reused_queues_keep_packets;
+        let held = may_stay.then(|| self.counters().get("nic.scheduler.packets_held").copied())?.unwrap_or(0);
+        let packets = match held {
+            0 => return None,
+            1 => "1 packet stays".to_owned(),
+            _ => format!("{} packets stay", grouped(held)),
+        };
+        Some(format!(
+            "{packets} in the message queues: there a packet that comes when the last handlers of a message run waits for the queue's next \
+             message (rtl_mistakes.reused_queues_keep_packets)"
+        ))
     }
 
     /// The first refused command, if there is one. Its handler gets no error.
