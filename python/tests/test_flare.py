@@ -68,6 +68,32 @@ def test_all_hosts_have_the_exact_sums(hosts: int, leaves: int, buffers: int | s
         assert result is not None and result.tolist() == wanted
 
 
+@pytest.mark.parametrize("kind", [Flare, SparseFlare])
+def test_a_switch_without_a_card_leaves_hosts_without_a_result(kind: type[Flare]) -> None:
+    """Packets of its hosts reach the root's card, where their numbers are those of other leaves."""
+    flare = kind(hosts=6, leaves=2, elements=500, window=2)
+    vectors = drawn(flare, "<i4", 1, 100)
+    network = flare.network(vectors)
+    network["nodes"] = [node for node in network["nodes"] if node["name"] != "leaf0card"]
+    network["links"] = [link for link in network["links"] if link["from"] != "leaf0card"]
+    network["switches"][0].pop("compute")
+    result = spinet.run(network)
+    for rank in range(6):
+        memory = result.nodes[f"host{rank}"].host_memory(1 << 60, len(flare.host_memory(vectors[rank])))
+        assert flare.result(memory, "<i4") is None
+
+
+def test_a_switch_adds_for_more_hosts_than_the_usual_configuration_holds() -> None:
+    flare = Flare(hosts=67, elements=300, buffers="tree", window=2)
+    vectors = drawn(flare, "<i4", -(2**31), 2**31)
+    wanted = np.add.reduce(vectors, dtype="<i4").tolist()
+    result = spinet.run(flare.network(vectors))
+    size = len(flare.host_memory(vectors[0]))
+    for rank in (0, 1, 66):
+        found = flare.result(result.nodes[f"host{rank}"].host_memory(1 << 60, size), "<i4")
+        assert found is not None and found.tolist() == wanted
+
+
 @pytest.mark.parametrize(("dtype", "op"), [("int8", "sum"), ("int16", "max"), ("int32", "prod"), ("int8", "min")])
 def test_integers_of_all_widths(dtype: str, op: str) -> None:
     flare = Flare(hosts=3, elements=1500, dtype=dtype, op=op, window=2)
@@ -116,7 +142,7 @@ def test_a_network_runs_to_its_end_with_half_the_traffic_of_a_ring() -> None:
     ("wrong", "text"),
     [
         ({"dtype": "int4"}, "dtype is 'int4', must be one of int8, int16, int32, float16, bfloat16, float32"),
-        ({"hosts": 65}, "65 hosts on 1 switches: a switch must have 2 to 64 children"),
+        ({"hosts": 257}, "257 hosts on 1 switches: a switch must have 2 to 256 children"),
         ({"leaves": 3}, "leaves is 3, must be a divisor of the 4 hosts"),
         ({"custom": "operators/maxloc.h"}, "element_bytes is None, must be 1, 2, 4 or 8 with custom"),
         ({"custom": "operators/maxloc.h", "element_bytes": 12}, "element_bytes is 12, must be 1, 2, 4 or 8"),

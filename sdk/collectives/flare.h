@@ -38,7 +38,12 @@
 
 #define FLARE_HEAD_AT 44
 #define FLARE_DATA_AT 56
-#define FLARE_MAX_CHILDREN 64
+#ifndef FLARE_MAX_CHILDREN
+#define FLARE_MAX_CHILDREN 64 /* children of a switch that the configuration has room for; at most 256 */
+#endif
+#define FLARE_FIXED_BYTES 256
+#define FLARE_PEER_BYTES 12
+#define FLARE_CONFIGURATION_BYTES (FLARE_FIXED_BYTES + FLARE_PEER_BYTES * FLARE_MAX_CHILDREN) /* of a switch */
 #define FLARE_BLOCK_BYTES 1024 /* bytes of a dense block; the last one may have less */
 
 typedef struct {
@@ -65,6 +70,9 @@ typedef struct {
     flare_peer_t parent; /* the card of the switch above */
     flare_peer_t child[FLARE_MAX_CHILDREN];
 } flare_switch_t;
+
+_Static_assert(sizeof(flare_switch_t) <= FLARE_CONFIGURATION_BYTES - 16, "the configuration has room for all children");
+_Static_assert(sizeof(flare_peer_t) == FLARE_PEER_BYTES && FLARE_CONFIGURATION_BYTES % 64 == 0, "as in the Python side");
 
 /* Configuration at the start of a host's handler memory, and its counters. */
 typedef struct {
@@ -94,6 +102,17 @@ static inline uint32_t flare_data_bytes(const task_t *task)
 static inline uint32_t flare_port(const task_t *task)
 {
     return task->pkt_mem_size >= FLARE_DATA_AT ? spin_ntohs(spin_data_udp(task)->dst_port) : 0;
+}
+
+/*
+ * True for a packet that comes from the child with the number in its header. Below a switch without a card, hosts reach
+ * the card above it, where their numbers are those of other children.
+ */
+static inline bool flare_is_from_child(const task_t *task, const flare_switch_t *tree)
+{
+    const uint32_t port = flare_head(task)->port;
+    const spin_ipv4_t *ip = (const spin_ipv4_t *)((const uint8_t *)task->pkt_mem + 14);
+    return port < tree->children && ip->src == tree->child[port].ip;
 }
 
 /* This cluster's copy of a configuration, in L1. The first use copies it from L2: about 60 cycles, otherwise 3. */

@@ -12,8 +12,8 @@
  *
  * -DTYPE and -DOP are those of spin_reduce.h.
  *
- * Memory: handler memory: 1 KiB for the configuration, then for each of `window` blocks 64 bytes and BUFFERS buffers
- * (with -DTREE 2 * (children - 1)). Scratchpad: 1 KiB for a copy of the configuration, then a block for each HPU.
+ * Memory: handler memory: the configuration, then for each of `window` blocks 64 bytes and BUFFERS buffers
+ * (with -DTREE 2 * (children - 1)). Scratchpad: a copy of the configuration, then a block for each HPU.
  */
 #include "flare.h"
 
@@ -21,12 +21,11 @@
 #define BUFFERS 1
 #endif
 
-#define CONFIGURATION_BYTES 1024
 #define RECORD_BYTES 64 /* size of a record, in front of its buffers */
 
 typedef struct {
 #ifdef TREE
-    volatile uint32_t arrived[2]; /* a bit for each pair of the tree: one of its nodes has data */
+    volatile uint32_t arrived[FLARE_MAX_CHILDREN / 32]; /* a bit for each pair of the tree: one of its nodes has data */
 #else
     volatile int32_t children;           /* combined in this block; BUFFERS == 1: twice that, and bit 0 is a lock */
     volatile uint32_t buffers[BUFFERS]; /* bit 0: a lock; bit 1: the buffer holds data */
@@ -34,7 +33,6 @@ typedef struct {
 } record_t;
 
 _Static_assert(BUFFERS >= 1 && BUFFERS <= 7 && sizeof(record_t) <= RECORD_BYTES, "at most 7 buffers");
-_Static_assert(sizeof(flare_switch_t) <= CONFIGURATION_BYTES - 16, "the configuration has 1 KiB");
 
 /* The record of a block; NULL if the handler memory is too small. */
 static record_t *record_of(const task_t *task, const flare_switch_t *tree, uint32_t block)
@@ -45,7 +43,7 @@ static record_t *record_of(const task_t *task, const flare_switch_t *tree, uint3
     const uint32_t buffers = BUFFERS;
 #endif
     const uint32_t bytes = RECORD_BYTES + buffers * FLARE_BLOCK_BYTES;
-    const uint32_t at = CONFIGURATION_BYTES + block % tree->window * bytes;
+    const uint32_t at = FLARE_CONFIGURATION_BYTES + block % tree->window * bytes;
     return at + bytes <= task->handler_mem_size ? (record_t *)((uint8_t *)task->handler_mem + at) : NULL;
 }
 
@@ -65,7 +63,7 @@ static void copy(void *to, const void *from, uint32_t bytes)
 /* data = buffer op data, or data op buffer. */
 static void combine_with(const handler_args_t *args, uint8_t *data, const uint8_t *buffer, uint32_t bytes, bool data_first)
 {
-    uint8_t *own = (uint8_t *)args->task->scratchpad[args->cluster_id] + CONFIGURATION_BYTES;
+    uint8_t *own = (uint8_t *)args->task->scratchpad[args->cluster_id] + FLARE_CONFIGURATION_BYTES;
     uint8_t *fetched = own + args->hpu_id * FLARE_BLOCK_BYTES;
     copy(fetched, buffer, bytes);
     spin_reduce(TYPE, OP, data, data_first ? data : fetched, data_first ? fetched : data, bytes);
@@ -185,7 +183,7 @@ __handler__ void flare_ph(handler_args_t *args)
         return;
     }
     record_t *record = record_of(task, tree, head->block);
-    if (port != FLARE_UP || head->port >= tree->children || record == NULL ||
+    if (port != FLARE_UP || !flare_is_from_child(task, tree) || record == NULL ||
         !combine(args, tree, record, frame + FLARE_DATA_AT, bytes, head->port)) {
         return;
     }

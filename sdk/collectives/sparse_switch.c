@@ -10,12 +10,11 @@
  * A handler locks the block, copies it from L2 to its own L1 by DMA, adds its packet, and writes it back. A value that
  * becomes zero is absent. -DTYPE, -DOP and -DRANGE are those of sparse.h.
  *
- * Memory: handler memory: 1 KiB for the configuration, then 64 bytes and a block_t for each of `window` blocks.
- * Scratchpad: 1 KiB for a copy of the configuration, then a block_t and a frame for each HPU.
+ * Memory: handler memory: the configuration, then 64 bytes and a block_t for each of `window` blocks.
+ * Scratchpad: a copy of the configuration, then a block_t and a frame for each HPU.
  */
 #include "sparse.h"
 
-#define CONFIGURATION_BYTES 1024
 #define LOCK_BYTES 64
 
 #define SLOTS (SPARSE_VALUE_BYTES == 4 ? 256 : SPARSE_VALUE_BYTES == 2 ? 512 : 1024)
@@ -165,7 +164,7 @@ static void copy(void *to, const void *from)
 static void combine(work_t *work, const flare_head_t *head)
 {
     const task_t *task = work->args->task;
-    const uint32_t at = CONFIGURATION_BYTES + work->number % work->tree->window * (LOCK_BYTES + sizeof(block_t));
+    const uint32_t at = FLARE_CONFIGURATION_BYTES + work->number % work->tree->window * (LOCK_BYTES + sizeof(block_t));
     if (at + LOCK_BYTES + sizeof(block_t) > task->handler_mem_size) {
         return;
     }
@@ -215,10 +214,10 @@ __handler__ void sparse_ph(handler_args_t *args)
         send_down(tree, (uint8_t *)task->pkt_mem, task->pkt_mem_size, head->block);
         return;
     }
-    if (head->port >= tree->children) {
+    if (!flare_is_from_child(task, tree)) {
         return;
     }
-    uint8_t *own = (uint8_t *)task->scratchpad[args->cluster_id] + CONFIGURATION_BYTES;
+    uint8_t *own = (uint8_t *)task->scratchpad[args->cluster_id] + FLARE_CONFIGURATION_BYTES;
     own += args->hpu_id * (sizeof(block_t) + SPARSE_FRAME_BYTES);
     work_t work = {args, tree, (block_t *)own, own + sizeof(block_t), head->block, 0};
     combine(&work, head);

@@ -21,6 +21,7 @@ TYPES = {"int8": 1, "int16": 2, "int32": 4, "float16": 2, "bfloat16": 2, "float3
 
 _WIRE = constants("flare.h")
 BLOCK_BYTES = _WIRE["FLARE_BLOCK_BYTES"]
+_USUAL_CHILDREN, MAX_CHILDREN = _WIRE["FLARE_MAX_CHILDREN"], 256  # a packet gives the number of a child in a byte
 _SWITCH = constants("flare_switch.c")
 _FRAMES_AT = constants("flare_host.c")["FRAMES_AT"]
 _FRAME_BYTES = (_WIRE["FLARE_DATA_AT"] + BLOCK_BYTES + 63) // 64 * 64
@@ -91,22 +92,26 @@ class Flare:
             )
         if self.buffers != "tree" and self.buffers not in range(1, 8):
             raise UsageError(f"buffers is {self.buffers!r}, must be 1 to 7, or 'tree'")
-        for name in ("hosts", "leaves", "elements", "window", "stagger"):
+        self._check_tree()
+        for name in ("elements", "window", "stagger"):
             _core.whole(name, getattr(self, name))
-        if self.leaves < 1 or self.hosts % self.leaves:
-            raise UsageError(f"leaves is {self.leaves}, must be a divisor of the {self.hosts} hosts")
-        most = _WIRE["FLARE_MAX_CHILDREN"]
-        if not 2 <= self.hosts // self.leaves <= most or not (self.leaves == 1 or 2 <= self.leaves <= most):
-            raise UsageError(
-                f"{self.hosts} hosts on {self.leaves} switches: a switch must have 2 to {most} children",
-                hint="leaves divides the hosts among several switches below a root switch",
-            )
         if self.elements < 1 or not 1 <= self.window <= 256:
             raise UsageError("elements must be 1 or more, and window 1 to 256")
         if self._switch_bytes > _SWITCH_L2:
             raise UsageError(
                 f"{self.window} blocks need {self._switch_bytes} bytes in a switch's card, which has {_SWITCH_L2}",
                 hint="use a smaller window or fewer buffers",
+            )
+
+    def _check_tree(self) -> None:
+        for name in ("hosts", "leaves"):
+            _core.whole(name, getattr(self, name))
+        if self.leaves < 1 or self.hosts % self.leaves:
+            raise UsageError(f"leaves is {self.leaves}, must be a divisor of the {self.hosts} hosts")
+        if self.hosts // self.leaves < 2 or self._children > MAX_CHILDREN:
+            raise UsageError(
+                f"{self.hosts} hosts on {self.leaves} switches: a switch must have 2 to {MAX_CHILDREN} children",
+                hint="leaves divides the hosts among several switches below a root switch",
             )
 
     @property
@@ -134,19 +139,27 @@ class Flare:
         return -(-self.n_bytes // 64) * 64
 
     @property
+    def _children(self) -> int:
+        """The largest number of children of a switch."""
+        return max(self.hosts // self.leaves, self.leaves)
+
+    @property
+    def _configuration_bytes(self) -> int:
+        return configuration_bytes(self._children)
+
+    @property
     def _switch_scratchpad(self) -> int:
-        return _SWITCH["CONFIGURATION_BYTES"] + _CORES * BLOCK_BYTES
+        return self._configuration_bytes + _CORES * BLOCK_BYTES
 
     @property
     def _switch_bytes(self) -> int:
-        children = max(self.hosts // self.leaves, self.leaves)
-        buffers = 2 * (children - 1) if self.buffers == "tree" else int(self.buffers)
-        return _SWITCH["CONFIGURATION_BYTES"] + self.window * (_SWITCH["RECORD_BYTES"] + buffers * BLOCK_BYTES)
+        buffers = 2 * (self._children - 1) if self.buffers == "tree" else int(self.buffers)
+        return self._configuration_bytes + self.window * (_SWITCH["RECORD_BYTES"] + buffers * BLOCK_BYTES)
 
     @staticmethod
     def most_blocks(children: int) -> int:
         """The greatest `window` for a switch with this number of children and with ``buffers="tree"``."""
-        return (_SWITCH_L2 - _SWITCH["CONFIGURATION_BYTES"]) // (
+        return (_SWITCH_L2 - configuration_bytes(children)) // (
             _SWITCH["RECORD_BYTES"] + 2 * (children - 1) * BLOCK_BYTES
         )
 
@@ -166,6 +179,7 @@ class Flare:
         if self.custom is not None:
             made = {"TYPE": "SPIN_CUSTOM", "OP": 0, "SPIN_CUSTOM_OPERATOR": f'"{self.custom}"'}
             made["SPIN_ELEMENT_BYTES"] = self.item_bytes
+        made["FLARE_MAX_CHILDREN"] = room(self._children)
         return made | ({"TREE": 1} if self.buffers == "tree" else {"BUFFERS": self.buffers})
 
     @property
@@ -214,7 +228,7 @@ class Flare:
         content = struct.pack("<4I", len(children), self.window, is_root, number)
         content += self.peers[self.hosts + number].packed + self.root.packed
         content += b"".join(child.packed for child in children)
-        content += bytes(12 * (_WIRE["FLARE_MAX_CHILDREN"] - len(children)))
+        content = content.ljust(self._configuration_bytes, b"\0")
         ports = f"{_WIRE['FLARE_UP']}, {_WIRE['FLARE_DOWN']}"
         node = _node(self.programs[1], ports, content, self._switch_scratchpad, self.defines)
         node["context"][0]["handler_memory"] |= {"addr": _SWITCH_AT, "size": self._switch_bytes}
@@ -294,6 +308,16 @@ class Flare:
             node.pop("defines", None)
         made: dict[str, Any] = {"nodes": nodes, "links": links, "switches": switches}
         return made | ({"switch": dict(switch)} if switch else {})
+
+
+def configuration_bytes(children: int) -> int:
+    """Size of the configuration of a switch's card with this number of children."""
+    return _WIRE["FLARE_FIXED_BYTES"] + _WIRE["FLARE_PEER_BYTES"] * room(children)
+
+
+def room(children: int) -> int:
+    """The number of children for which the card of a switch with this number of children has room."""
+    return _USUAL_CHILDREN if children <= _USUAL_CHILDREN else MAX_CHILDREN
 
 
 def check_count(vectors: Sequence[Any] | None, wanted: int, of: str) -> None:

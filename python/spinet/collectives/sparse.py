@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from spinet import _core
 from spinet._core import UsageError
-from spinet.collectives.flare import _CORES, TYPES, Flare, _node
+from spinet.collectives.flare import _CORES, TYPES, Flare, _node, room
 from spinet.collectives.peers import constants
 
 _WIRE = constants("flare.h") | constants("sparse.h")
@@ -59,6 +59,7 @@ class SparseFlare(Flare):
             raise UsageError(f"storage is {self.storage!r}, must be 'array' or 'hash'")
         if self.custom is not None or self.dtype not in TYPES:
             raise UsageError(f"dtype is {self.dtype!r}, must be one of {', '.join(TYPES)}")
+        self._check_tree()
         for name in ("elements", "ratio", "packets", "results"):
             _core.whole(name, getattr(self, name))
         if self.ratio < 1 or self.block_elements > 65536:
@@ -105,7 +106,7 @@ class SparseFlare(Flare):
     @property
     def defines(self) -> dict[str, str | int]:
         """Macros for the switch's handler."""
-        made = self._host_defines | {"OP": f"SPIN_{self.op.upper()}"}
+        made = self._host_defines | {"OP": f"SPIN_{self.op.upper()}", "FLARE_MAX_CHILDREN": room(self._children)}
         return made | ({"HASH": 1} if self.storage == "hash" else {})
 
     @property
@@ -115,7 +116,7 @@ class SparseFlare(Flare):
     @property
     def _table_bytes(self) -> int:
         """Size of block_t in `sparse_switch.c`."""
-        size, state = self.item_bytes, 16 + 4 * _WIRE["FLARE_MAX_CHILDREN"]
+        size, state = self.item_bytes, 16 + 4 * room(self._children)
         if self.storage == "array":
             table = (self.block_elements * size + 3) // 4 * 4
         else:
@@ -125,11 +126,11 @@ class SparseFlare(Flare):
 
     @property
     def _switch_scratchpad(self) -> int:
-        return _SWITCH["CONFIGURATION_BYTES"] + _CORES * (self._table_bytes + _WIRE["SPARSE_FRAME_BYTES"])
+        return self._configuration_bytes + _CORES * (self._table_bytes + _WIRE["SPARSE_FRAME_BYTES"])
 
     @property
     def _switch_bytes(self) -> int:
-        return _SWITCH["CONFIGURATION_BYTES"] + self.window * (_SWITCH["LOCK_BYTES"] + self._table_bytes)
+        return self._configuration_bytes + self.window * (_SWITCH["LOCK_BYTES"] + self._table_bytes)
 
     def host(self, rank: int) -> dict[str, Any]:
         """Keys of the node of a host."""
