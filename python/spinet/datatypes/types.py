@@ -56,7 +56,7 @@ class Datatype:
     true_lb, true_ub
         The first byte of data, and the byte behind the last.
     alignment
-        Largest alignment of its basic types.
+        Largest alignment of the basic types of its data; 1 if it has none.
     """
 
     name: str
@@ -356,32 +356,31 @@ def _blockindexed(name: str, blocklength: int, places: Array, child: Datatype) -
 def _made(
     name: str, displacements: Any, lengths: Any, children: tuple[Datatype, ...], *, pads: bool = False
 ) -> Datatype:
-    """A type of blocks. Blocks without elements do not count; types without data count only for lb and ub."""
+    """A type of blocks.
+
+    Blocks without data add nothing to the type map (MPI 4.0, 5.1), so they change neither bounds nor alignment. Bounds
+    that `resized` set count even if the elements have no data.
+    """
     places, counts = np.asarray(displacements, np.int64), np.asarray(lengths, np.int64)
-    rows = children * len(places) if len(children) == 1 else children
-    alignment = max((child.alignment for child in children), default=1)
-    used = [at for at in range(len(places)) if counts[at] > 0] if len(children) > 1 else np.flatnonzero(counts)
+    used = np.flatnonzero((counts > 0) & np.array([child.size > 0 or any(child._marks) for child in children], bool))
     if len(used) == 0:
         none = Blocks(displacements=np.zeros(0, np.int64), lengths=np.zeros(0, np.int64), children=children[:1])
-        return Datatype(name, 0, 0, 0, 0, 0, alignment, none)
+        return Datatype(name, 0, 0, 0, 0, 0, 1, none)
+    kept = children if len(children) == 1 else tuple(children[at] for at in used)
 
     def column(attribute: str) -> Array:
-        if len(children) == 1:
-            return np.full(len(used), getattr(children[0], attribute), np.int64)
-        return np.array([getattr(rows[at], attribute) for at in used], np.int64)
+        return np.resize(np.array([getattr(child, attribute) for child in kept], np.int64), len(used))
 
     at, n = places[used], counts[used]
     spread = (n - 1) * column("extent")
     low, high = at + np.minimum(spread, 0), at + np.maximum(spread, 0)
-    marked = [
-        [child._marks[side] for child in (children if len(children) == 1 else [rows[i] for i in used])]
-        for side in (0, 1)
-    ]
+    marked = [[child._marks[side] for child in kept] for side in (0, 1)]
     lbs, ubs = low + column("lb"), high + column("ub")
     # A bound that `resized` set hides those that follow from data (MPI 4.0, 5.1.6). MPICH 5 differs from this.
     keep_lb, keep_ub = (np.resize(mark, len(used)) if any(mark) else np.full(len(used), True) for mark in marked)
     lb, ub = int(lbs[keep_lb].min()), int(ubs[keep_ub].max())
     marks = (any(marked[0]), any(marked[1]))
+    alignment = max(child.alignment for child in kept)
     if pads and not marks[1]:
         ub += -(ub - lb) % alignment
     sizes = column("size")
@@ -392,7 +391,6 @@ def _made(
     for what, value in (("lb", lb), ("ub", ub), ("true lb", true_lb), ("true ub", true_ub), ("size", size)):
         if not -_LIMIT <= value < _LIMIT:
             raise UsageError(f"{name}: {what} is {value}, must be {-_LIMIT} to {_LIMIT - 1}")
-    kept = children if len(children) == 1 else tuple(rows[i] for i in used)
     return Datatype(
         name, size, lb, ub, true_lb, true_ub, alignment, Blocks(displacements=at, lengths=n, children=kept), marks
     )
