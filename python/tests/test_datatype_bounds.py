@@ -7,6 +7,7 @@ import random
 
 import numpy as np
 import pytest
+from spinet import InputError
 from spinet import datatypes as dt
 from spinet.datatypes import Datatype
 
@@ -109,8 +110,7 @@ def of_mpi(mpi, rng: random.Random, depth: int):
     n, block = rng.randint(1, 3), rng.randint(1, 3)
     places = np.cumsum([rng.randint(block, block + 3) for _ in range(n)]).tolist()
     extent = child.Get_extent()[1]
-    # If only some members have bounds that were set, MPICH 5 differs from Open MPI 5 and from MPI 4.0, 5.1.6.
-    other = child if any(dt.from_mpi4py(child)._marks) else mpi.SHORT
+    other = rng.choice([mpi.SHORT, mpi.SHORT_INT, mpi.DOUBLE_COMPLEX])
     kinds = [
         lambda: child.Create_contiguous(n),
         lambda: child.Create_vector(n, block, block + 1),
@@ -125,3 +125,33 @@ def of_mpi(mpi, rng: random.Random, depth: int):
         lambda: child.Dup(),
     ]
     return rng.choice(kinds)()
+
+
+def test_extents_of_mpi4py_are_those_of_the_library() -> None:
+    mpi = pytest.importorskip("mpi4py.MPI")
+    pair = mpi.Datatype.Create_struct([1, 1], [0, 80], [mpi.SHORT_INT, mpi.SHORT])
+    wide = mpi.Datatype.Create_struct([1, 10], [0, 80], [mpi.DOUBLE_COMPLEX, mpi.CHAR])
+    none = mpi.Datatype.Create_struct([1, 1], [0, 64], [mpi.CHAR, mpi.DOUBLE.Create_contiguous(0)])
+    for one in (pair, wide, none, wide.Create_vector(2, 1, 3)):
+        made = dt.from_mpi4py(one)
+        assert (made.lb, made.extent) == one.Get_extent(), made
+    assert dt.from_mpi4py(wide.Create_contiguous(2)).pieces()[0].tolist()[:2] == [0, 80]
+
+
+def test_handles_of_mpi4py_that_name_no_type_are_refused() -> None:
+    mpi = pytest.importorskip("mpi4py.MPI")
+    freed = mpi.INT.Create_contiguous(2)
+    freed.Free()
+    far = mpi.INT.Create_hvector(2, 1, 1 << 32)
+    grid = mpi.INT.Create_darray(1, 0, [4], [mpi.DISTRIBUTE_BLOCK], [mpi.DISTRIBUTE_DFLT_DARG], [1])
+    refused: list[tuple[object, str]] = [
+        (mpi.DATATYPE_NULL, "the type is MPI.DATATYPE_NULL: it was freed"),
+        (freed, "the type is MPI.DATATYPE_NULL: it was freed"),
+        (mpi.Datatype, "from_mpi4py needs an mpi4py.MPI.Datatype, got <class"),
+        (mpi.COMM_SELF, "from_mpi4py needs an mpi4py.MPI.Datatype, got"),
+        (grid, "the type was made with COMBINER_DARRAY, which is not supported"),
+        (far, "stride is 4294967296, must be an integer from -2147483648"),
+    ]
+    for handle, said in refused:
+        with pytest.raises(InputError, match=said):
+            dt.from_mpi4py(handle)

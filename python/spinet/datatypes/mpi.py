@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from spinet._core import UsageError
@@ -17,10 +18,14 @@ _PAIRS = {"FLOAT_INT": 4, "DOUBLE_INT": 8, "LONG_INT": 8, "SHORT_INT": 2, "LONG_
 def from_mpi4py(datatype: Any) -> Datatype:
     """Convert an `mpi4py.MPI.Datatype`, from its envelope and contents.
 
+    Lower bounds and extents are those of the MPI library, which can align the members of a struct in its own way: Open
+    MPI aligns a double complex to 16 bytes.
+
     Raises
     ------
     UsageError
-        If it is not such a type, or was made with a constructor that spinet does not support.
+        If it is not such a type, is MPI.DATATYPE_NULL, was made with a constructor that spinet does not support, or has
+        bounds of more than 32 bits.
 
     Examples
     --------
@@ -33,13 +38,21 @@ def from_mpi4py(datatype: Any) -> Datatype:
         raise UsageError(f"from_mpi4py needs an mpi4py.MPI.Datatype, got {datatype!r}")
     from mpi4py import MPI  # type: ignore[import-not-found, unused-ignore]
 
+    if not isinstance(datatype, MPI.Datatype):
+        raise UsageError(f"from_mpi4py needs an mpi4py.MPI.Datatype, got {datatype!r}")
+    if datatype == MPI.DATATYPE_NULL:
+        raise UsageError("the type is MPI.DATATYPE_NULL: it was freed, or this MPI library does not have it")
     return _decode(MPI, datatype)
 
 
 def _decode(mpi: Any, datatype: Any) -> Datatype:
     *_, combiner = datatype.Get_envelope()
-    if combiner == mpi.COMBINER_NAMED:
-        return _named(datatype)
+    made = _named(datatype) if combiner == mpi.COMBINER_NAMED else _derived(mpi, datatype, combiner)
+    lb, extent = datatype.Get_extent()
+    return types.limited(dataclasses.replace(made, lb=int(lb), ub=int(lb + extent)))
+
+
+def _derived(mpi: Any, datatype: Any, combiner: int) -> Datatype:
     *lists, inner = datatype.Get_contents()
     children = [_decode(mpi, child) for child in inner]
     for child in inner:
@@ -66,8 +79,9 @@ def _decode(mpi: Any, datatype: Any) -> Datatype:
         mpi.COMBINER_RESIZED: lambda: types.resized(first, n[0], n[1]),
     }.get(combiner)
     if made is None:
+        names = [name for name in dir(mpi) if name.startswith("COMBINER_") and getattr(mpi, name) == combiner]
         raise UsageError(
-            f"{datatype!r} was made with combiner {combiner}, which is not supported",
+            f"the type was made with {' or '.join(names)}, which is not supported",
             hint="use contiguous, (h)vector, (h)indexed, (h)indexed_block, struct, subarray, resized or dup",
         )
     return made()
@@ -80,10 +94,10 @@ def _named(datatype: Any) -> Datatype:
     name = datatype.Get_name().removeprefix("MPI_")
     first = _PAIRS.get(name)
     if first is not None:
-        index_at = max(first, 4)
         value = types.basic(name.removesuffix("_INT"), first)
-        pair = types.struct([1, 1], [0, index_at], [value, types.INT])
-        return types.resized(pair, 0, int(extent))
+        return types.struct([1, 1], [0, max(first, 4)], [value, types.INT])
+    if size == 0:
+        raise UsageError(f"{name} has no data: this MPI library does not have it")
     if lb != 0 or extent != size:
         raise UsageError(f"{name} has {size} bytes in an extent of {extent} from {lb}; basic types have no gaps")
     halves = 2 if "COMPLEX" in name or name == "2INT" else 1

@@ -388,12 +388,23 @@ def _made(
     true_lb = int((low + column("true_lb"))[data].min()) if data.any() else 0
     true_ub = int((high + column("true_ub"))[data].max()) if data.any() else 0
     size = int((n * sizes).sum())
-    for what, value in (("lb", lb), ("ub", ub), ("true lb", true_lb), ("true ub", true_ub), ("size", size)):
+    blocks = Blocks(displacements=at, lengths=n, children=kept)
+    return limited(Datatype(name, size, lb, ub, true_lb, true_ub, alignment, blocks, marks))
+
+
+def limited(made: Datatype) -> Datatype:
+    """`made`, whose size and bounds the card must be able to hold.
+
+    Raises
+    ------
+    UsageError
+        If one of them needs more than 32 bits.
+    """
+    for what in ("lb", "ub", "true_lb", "true_ub", "size"):
+        value = getattr(made, what)
         if not -_LIMIT <= value < _LIMIT:
-            raise UsageError(f"{name}: {what} is {value}, must be {-_LIMIT} to {_LIMIT - 1}")
-    return Datatype(
-        name, size, lb, ub, true_lb, true_ub, alignment, Blocks(displacements=at, lengths=n, children=kept), marks
-    )
+            raise UsageError(f"{made.name}: {what} is {value}, must be {-_LIMIT} to {_LIMIT - 1}")
+    return made
 
 
 def in_order(datatype: Datatype) -> list[Datatype]:
