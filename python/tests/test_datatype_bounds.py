@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -155,3 +156,31 @@ def test_handles_of_mpi4py_that_name_no_type_are_refused() -> None:
     for handle, said in refused:
         with pytest.raises(InputError, match=said):
             dt.from_mpi4py(handle)
+
+
+def test_numbers_beyond_32_bits_are_refused() -> None:
+    most, far = (1 << 31) - 1, [0, 1 << 40]
+    wide, sparse = dt.resized(dt.BYTE, 0, most), dt.resized(dt.BYTE, 0, 2)
+    dense = dt.resized(dt.contiguous(1 << 14, dt.contiguous(1 << 14, dt.INT)), 0, 0)
+    gap = dt.hvector(2, 1, 1 << 30, dt.INT)
+    refused: list[tuple[str, Callable[[], object]]] = [
+        ("count is 2147483648, must be an integer from 0", lambda: dt.contiguous(1 << 31, dt.INT)),
+        (r"displacements\[1\] is 1099511627776, must be -2147483648 to", lambda: dt.indexed([1, 1], far, dt.INT)),
+        (r"displacements\[0\] is 9223372036854775808, must be", lambda: dt.hindexed([1], [1 << 63], dt.INT)),
+        (r"lengths\[0\] is 4294967297, must be", lambda: dt.indexed([(1 << 32) + 1], [0], dt.INT)),
+        ("displacements must be a list of integers, has object", lambda: dt.hindexed([1], [1 << 70], dt.INT)),
+        # These would wrap around 64 bits.
+        ("bytes far; offsets and sizes must be -2147483648", lambda: dt.vector(4, 1, most, wide)),
+        ("bytes far; offsets and sizes must be", lambda: dt.contiguous(most, wide)),
+        ("bytes far; offsets and sizes must be", lambda: dt.indexed([1], [most], wide)),
+        ("bytes far; offsets and sizes must be", lambda: dt.indexed([most] * 8, [0] * 8, dense)),
+        ("ub is 2147483651, must be", lambda: dt.resized(dt.INT, 4, most)),
+        ("has 536870912 blocks, at most 134217728", lambda: dt.vector(1 << 29, 1, 2, dt.BYTE)),
+        ("has 536870912 elements, at most 134217728", lambda: sparse.pieces(1 << 29)),
+        ("has 536870912 elements, at most 134217728", lambda: dt.compile(sparse, 1 << 29)),
+        ("in 8 slots: the slots need 8589935232 bytes, allowed 4292870144", lambda: dt.compile(gap, slots=8)),
+        ("in 1 slots: a message has 4294967296 bytes, allowed 4294967295", lambda: dt.compile(dense, 4, send=True)),
+    ]
+    for said, make in refused:
+        with pytest.raises(InputError, match=said):
+            make()

@@ -35,6 +35,7 @@ _OWNED_HEAD = 16
 N_CORES, N_CLUSTERS = 8, 4
 # Source: PsPIN RTL a49fec8, pspin_cfg_pkg.sv: 1 MiB of L1, in which scratchpads begin at 0x14400.
 SCRATCHPAD_BYTES = (1 << 20) - 0x14400
+_HOST_MEMORY_BYTES = (1 << 32) - (2 << 20)  # a context has below 4 GiB, here in pages of 2 MiB
 HANDLER_MEMORY_BYTES = 1 << 20  # the default of a context, docs/reference/experiment.md
 _SENT_BYTES = 2048  # largest packet that handlers can send: `max_packet_bytes` of presets/pspin.toml
 _WINDOW_BYTES = 2048  # half a page: most windows need one burst, because these end at pages
@@ -167,6 +168,7 @@ def compile(
     whole("payload", payload, least=1, most=_SENT_BYTES - HEADERS if send else 8192)
     whole("slots", slots, least=1, most=256)
     whole("checkpoint_memory", checkpoint_memory, least=0)
+    pieces = len(datatype.pieces(count)[0])  # first, because it refuses types that are too large to be listed
     root = loops.of(datatype, count)
     if root is None:
         raise UsageError(f"{count} of {datatype.name} have no data, so there is nothing to receive")
@@ -185,8 +187,15 @@ def compile(
     origin = -min(low, 0)
     room = _up(high + origin, 64)
     each = room if slot_bytes is None else whole("slot_bytes", slot_bytes, least=1)
+    completions = _up((slots - 1) * each + room, 64)
+    for what, needed, most in (
+        ("a message has", root.size, (1 << 32) - 1),
+        ("the slots need", completions + slots * COMPLETION_BYTES, _HOST_MEMORY_BYTES),
+    ):
+        if needed > most:
+            raise UsageError(f"{count} of {datatype.name} in {slots} slots: {what} {needed} bytes, allowed {most}")
     layout = _Layout(
-        size=root.size, slots=slots, slot_bytes=each, completions=_up((slots - 1) * each + room, 64), origin=origin,
+        size=root.size, slots=slots, slot_bytes=each, completions=completions, origin=origin,
         payload=payload, strategy=chosen, send=send, window=_window(datatype, count) if send else 0,
     )  # fmt: skip
     if chosen in SPECIALISED:
@@ -195,7 +204,7 @@ def compile(
         layout.blocks(_BLOCKS[chosen](root, datatype, count))
     else:
         layout.loops(root, _interval(chosen, root, datatype, count, interval, payload, rate, checkpoint_memory))
-    return layout.compiled(pieces=len(datatype.pieces(count)[0]), seconds=time.perf_counter() - began)
+    return layout.compiled(pieces=pieces, seconds=time.perf_counter() - began)
 
 
 def choose_interval(

@@ -16,6 +16,7 @@ from spinet._core import UsageError
 Array = np.ndarray[Any, np.dtype[np.int64]]
 Numbers: TypeAlias = Sequence[int] | np.ndarray[Any, Any]
 _LIMIT = 1 << 31  # offsets and lengths have 32 bits on the card
+_MOST_PIECES = 1 << 27  # that this module lists
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +93,7 @@ class Datatype:
         >>> vector(2, 2, 3, INT).pieces()
         (array([ 0, 12]), array([8, 8]))
         """
-        _count("count", count)
+        _listable("elements", _count("count", count))
         offsets, lengths = _pieces(self)
         if count != 1:
             offsets, lengths = _repeated(offsets, lengths, np.arange(count, dtype=np.int64) * self.extent)
@@ -208,12 +209,11 @@ def resized(child: Datatype, lb: int, extent: int) -> Datatype:
     (array([ 0, 16]), array([4, 4]))
     """
     lb, extent = _integer("lb", lb), _integer("extent", extent)
-    return Datatype(
-        f"resized({typed(child).name}, {lb}, {extent})",
-        child.size, lb, lb + extent, child.true_lb, child.true_ub, child.alignment,
-        Blocks(displacements=np.zeros(1, np.int64), lengths=np.ones(1, np.int64), children=(child,)),
-        (True, True),
-    )  # fmt: skip
+    blocks = Blocks(displacements=np.zeros(1, np.int64), lengths=np.ones(1, np.int64), children=(typed(child),))
+    return limited(Datatype(
+        f"resized({child.name}, {lb}, {extent})",
+        child.size, lb, lb + extent, child.true_lb, child.true_ub, child.alignment, blocks, (True, True),
+    ))  # fmt: skip
 
 
 def subarray(sizes: Numbers, subsizes: Numbers, starts: Numbers, child: Datatype, *, order: str = "C") -> Datatype:
@@ -244,12 +244,12 @@ def subarray(sizes: Numbers, subsizes: Numbers, starts: Numbers, child: Datatype
         made = contiguous(m, made) if axis == 0 else hvector(m, 1, step, made)
         at += start * step
         step *= n
-    shape = f"{'x'.join(map(str, subsizes))} of {'x'.join(map(str, sizes))}"
-    moved = _made("", [at], [1], (made,))
-    return Datatype(
-        f"subarray({shape}, {child.name})", moved.size, 0, step, moved.true_lb, moved.true_ub, moved.alignment,
+    name = f"subarray({'x'.join(map(str, subsizes))} of {'x'.join(map(str, sizes))}, {child.name})"
+    moved = _made(name, [at], [1], (made,))
+    return limited(Datatype(
+        name, moved.size, 0, step, moved.true_lb, moved.true_ub, moved.alignment,
         moved.blocks, (True, True),
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 _TOKEN = re.compile(r"\s*(?:(?P<word>[a-z]+)|(?P<number>-?\d+)|(?P<mark>[][(),]))")
@@ -344,7 +344,9 @@ class _Text:
 
 
 def _strided(name: str, count: int, blocklength: int, stride: int, child: Datatype) -> Datatype:
-    places = np.arange(_count("count", count), dtype=np.int64) * stride
+    _listable("blocks", _count("count", count))
+    _reachable(name, [(count - 1) * stride])
+    places = np.arange(count, dtype=np.int64) * stride
     return _made(name, places, np.full(count, _count("blocklength", blocklength)), (child,))
 
 
@@ -373,6 +375,10 @@ def _made(
 
     at, n = places[used], counts[used]
     spread = (n - 1) * column("extent")
+    sizes = column("size")
+    _reachable(name, at)
+    _reachable(name, spread)
+    _reachable(name, n * sizes)
     low, high = at + np.minimum(spread, 0), at + np.maximum(spread, 0)
     marked = [[child._marks[side] for child in kept] for side in (0, 1)]
     lbs, ubs = low + column("lb"), high + column("ub")
@@ -383,13 +389,24 @@ def _made(
     alignment = max(child.alignment for child in kept)
     if pads and not marks[1]:
         ub += -(ub - lb) % alignment
-    sizes = column("size")
     data = sizes > 0
     true_lb = int((low + column("true_lb"))[data].min()) if data.any() else 0
     true_ub = int((high + column("true_ub"))[data].max()) if data.any() else 0
     size = int((n * sizes).sum())
     blocks = Blocks(displacements=at, lengths=n, children=kept)
     return limited(Datatype(name, size, lb, ub, true_lb, true_ub, alignment, blocks, marks))
+
+
+def _reachable(name: str, numbers: Array | Sequence[int]) -> None:
+    """Refuse offsets and lengths that no type within 32 bits can have, before sums of them exceed 64 bits."""
+    most = max(map(abs, (int(np.max(numbers)), int(np.min(numbers)))))
+    if most >= 4 * _LIMIT:
+        raise UsageError(f"{name} reaches {most} bytes far; offsets and sizes must be {-_LIMIT} to {_LIMIT - 1}")
+
+
+def _listable(what: str, number: int) -> None:
+    if number > _MOST_PIECES:
+        raise UsageError(f"the type has {number} {what}, at most {_MOST_PIECES} can be listed")
 
 
 def limited(made: Datatype) -> Datatype:
@@ -444,7 +461,7 @@ def _own_pieces(datatype: Datatype, known: dict[int, tuple[Array, Array]]) -> tu
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         return _repeated(*known[id(child)], _elements(blocks.displacements, blocks.lengths, child.extent))
     parts = [
-        _repeated(*known[id(child)], place + np.arange(length, dtype=np.int64) * child.extent)
+        _repeated(*known[id(child)], _elements(np.array([place]), np.array([length]), child.extent))
         for place, length, child in zip(blocks.displacements, blocks.lengths, blocks.children, strict=True)
         if child.size > 0
     ]
@@ -456,6 +473,7 @@ def _own_pieces(datatype: Datatype, known: dict[int, tuple[Array, Array]]) -> tu
 def _elements(places: Array, lengths: Array, extent: int) -> Array:
     """Offset of each element of the blocks."""
     total = int(lengths.sum())
+    _listable("elements", total)
     within = np.arange(total, dtype=np.int64) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     return np.repeat(places, lengths) + within * extent
 
@@ -463,8 +481,7 @@ def _elements(places: Array, lengths: Array, extent: int) -> Array:
 def _repeated(offsets: Array, lengths: Array, starts: Array) -> tuple[Array, Array]:
     if len(offsets) == 0 or len(starts) == 0:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    if len(offsets) * len(starts) > 1 << 27:
-        raise UsageError(f"the type has {len(offsets) * len(starts)} pieces, at most {1 << 27} can be listed")
+    _listable("pieces", len(offsets) * len(starts))
     return _merged((starts[:, None] + offsets[None, :]).ravel(), np.tile(lengths, len(starts)))
 
 
@@ -525,6 +542,10 @@ def _numbers(what: str, given: Numbers) -> Array:
         raise UsageError(f"{what} is {given!r}, must be a list of integers") from None
     if found.ndim != 1 or (found.size and not np.issubdtype(found.dtype, np.integer)):
         raise UsageError(f"{what} must be a list of integers, has {found.dtype} in {found.ndim} dimensions")
+    beyond = np.flatnonzero((found < -_LIMIT) | (found >= _LIMIT))
+    if len(beyond):
+        at = int(beyond[0])
+        raise UsageError(f"{what}[{at}] is {found[at]}, must be {-_LIMIT} to {_LIMIT - 1}")
     return found.astype(np.int64)
 
 
