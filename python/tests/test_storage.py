@@ -442,7 +442,11 @@ def test_clients_name_arguments_that_cannot_be_right() -> None:
         "data is 3, must be bytes": lambda: some.write(node, 0, 3),  # type: ignore[arg-type]
         "n_bytes is 'x', must be 0 to": lambda: some.read(node, 0, "x"),  # type: ignore[arg-type]
         "nodes is '10.0.0.2', must be a list of addresses": lambda: some.replicate(node, 0, data),
-        "a write has 0 bytes": lambda: some.encode([node], ["10.0.0.3"], 0, b""),
+        "a stripe of 1 blocks has 0 bytes, must be 1 to 1048576": lambda: some.encode([node], ["10.0.0.3"], 0, b""),
+        "a stripe of 2 blocks has 2097153 bytes, must be 1 to 2097152": lambda: some.encode(
+            [node, "10.0.0.4"], ["10.0.0.3"], 0, bytes((2 << 20) + 1)
+        ),
+        "a stripe of 0 blocks has 4 bytes": lambda: some.encode([], ["10.0.0.3"], 0, data),
         "block is -1, must be 0 to 255": lambda: some.update(node, "10.0.0.3", 0, data, block=-1),
         "request is None, must be what a method": lambda: some.frames(None),  # type: ignore[arg-type]
         "packet is None, must be bytes": lambda: some.receive(None),  # type: ignore[arg-type]

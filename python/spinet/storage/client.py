@@ -133,14 +133,14 @@ class Client:
     def encode(self, data_nodes: Sequence[str], parity_nodes: Sequence[str], address: int, data: bytes) -> Request:
         """Write a stripe: equal blocks to data nodes, which send their products to parity nodes.
 
-        The last block is padded with zeros.
+        The last block is padded with zeros. A block has at most 1 MiB.
         """
         data_nodes, parity_nodes = _nodes("data_nodes", data_nodes), _nodes("parity_nodes", parity_nodes)
         _nodes("nodes", [*data_nodes, *parity_nodes])
         data = _core.buffer("data", data)
-        if not data:
-            raise UsageError("a write has 0 bytes, must have some")
         k, m = len(data_nodes), len(parity_nodes)
+        if not 0 < len(data) <= k * wire.MAX_BYTES:
+            raise UsageError(f"a stripe of {k} blocks has {len(data)} bytes, must be 1 to {k * wire.MAX_BYTES}")
         if not 1 <= m <= wire.MAX_PARITY:
             raise UsageError(f"{m} parity nodes, must be 1 to {wire.MAX_PARITY}")
         factors = gf256.coefficients(k, m)
