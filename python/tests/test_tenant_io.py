@@ -231,7 +231,11 @@ def test_the_driver_takes_the_same_rights() -> None:
 @pytest.mark.parametrize(
     ("keys", "card", "texts"),
     [
-        ("io = { priority = 9 }", "round_robin", ["tenant[0].io.priority", "is 9, must be 0 to 7"]),
+        (
+            "io = { priority = 9 }",
+            "round_robin",
+            ["io = { priority = 9 }", "found the number 9, must be a whole number from 0 to 7"],
+        ),
         ("io = { host_rate = 'fast' }", "round_robin", ["tenant[0].io.host_rate", "is `fast`", "such as `10G`"]),
         ("io = { egress_rate = '10' }", "round_robin", ["tenant[0].io.egress_rate", "is `10`", "1M to 10T"]),
         ("io = { cluster_rate = '11T' }", "round_robin", ["tenant[0].io.cluster_rate", "is `11T`", "1M to 10T"]),

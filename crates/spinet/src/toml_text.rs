@@ -5,6 +5,8 @@ use diagnostics::text::TextError;
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 /// A text that does not fit its type: file, line, fault, and the line itself with carets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -125,7 +127,8 @@ pub fn read<T: DeserializeOwned>(text: &str, file: &str, format: Format) -> Resu
 /// Reads a TOML text. An error is a range, if it is known, and a message.
 pub(crate) fn read_toml<T: DeserializeOwned>(text: &str) -> Result<T, (Option<Range<usize>>, String)> {
     toml::from_str(text).map_err(|e: toml::de::Error| {
-        let found = e.span().and_then(|span| text.get(span));
+        let span = e.span().map(|span| value_within(text, &span, e.message()).unwrap_or(span));
+        let found = span.clone().and_then(|span| text.get(span));
         let header = found.filter(|header| header.starts_with('['));
         let message = match (e.message(), found) {
             ("u64 value was too large", Some(number)) => {
@@ -133,8 +136,43 @@ pub(crate) fn read_toml<T: DeserializeOwned>(text: &str) -> Result<T, (Option<Ra
             }
             (message, _) => explain_serde_error(message),
         };
-        (e.span(), message.replace("[[name]]", &header.map_or("[[name]]".into(), |h| format!("[{h}]"))))
+        (span, message.replace("[[name]]", &header.map_or("[[name]]".into(), |h| format!("[{h}]"))))
     })
+}
+
+/// The place of the wrong value, if an error gives that of the table around it: types that a key of the table chooses are
+/// read from a copy, whose values have no places. None if the message names no value, or the table has several such values.
+fn value_within(text: &str, table: &Range<usize>, message: &str) -> Option<Range<usize>> {
+    let (kind, rest) = message.split_once(": ")?;
+    let found = rest.rsplit_once(", expected ").filter(|_| matches!(kind, "invalid type" | "invalid value"))?.0;
+    let root = DeTable::parse(text).ok()?;
+    let mut open: Vec<(bool, &Spanned<DeValue<'_>>)> = root.get_ref().values().map(|value| (false, value)).collect();
+    let mut places = Vec::new();
+    while let Some((is_around, value)) = open.pop() {
+        let is_within = is_around || value.span() == *table;
+        match value.get_ref() {
+            DeValue::Table(inner) => open.extend(inner.values().map(|value| (is_within, value))),
+            DeValue::Array(list) => open.extend(list.iter().map(|value| (is_within, value))),
+            leaf if is_within && shown(leaf).is_some_and(|shown| shown == found) => places.push(value.span()),
+            _ => {}
+        }
+    }
+    <[_; 1]>::try_from(places).ok().map(|[place]| place)
+}
+
+/// A value as serde's messages show it.
+fn shown(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::Integer(number) => {
+            i64::from_str_radix(number.as_str(), number.radix()).ok().map(|number| format!("integer `{number}`"))
+        }
+        DeValue::Float(number) => {
+            number.as_str().parse().ok().map(|number: f64| format!("floating point `{number:?}`"))
+        }
+        DeValue::String(text) => Some(format!("string {text:?}")),
+        DeValue::Boolean(value) => Some(format!("boolean `{value}`")),
+        _ => None,
+    }
 }
 
 /// The problem `message` at these bytes of `text`.
@@ -149,7 +187,6 @@ pub fn at(text: &str, file: &str, span: Option<Range<usize>>, message: &str) -> 
 
 /// Bytes of the value at this path of keys in a TOML text; list positions are written as numbers.
 pub fn span_of(text: &str, path: &[&str]) -> Option<Range<usize>> {
-    use toml::de::{DeTable, DeValue};
     let root = DeTable::parse(text).ok()?;
     let (first, rest) = path.split_first()?;
     let mut value = root.get_ref().get(*first)?;
@@ -190,6 +227,55 @@ mod tests {
     fn check(text: &str, want: Expect) {
         let read: Result<toml::Table, _> = read(text, "f.toml", Format::Toml);
         want.assert_eq(&read.map_or_else(|error| error.to_string(), |table| format!("{} keys", table.len())));
+    }
+
+    /// A type that a key chooses, as that of a topology.
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(tag = "name", rename_all = "lowercase")]
+    enum Shape {
+        Tree {
+            #[expect(dead_code, reason = "it is only read")]
+            radix: u32,
+            #[serde(default)]
+            #[expect(dead_code, reason = "it is only read")]
+            over: Vec<u8>,
+        },
+    }
+
+    #[derive(Debug, serde::Deserialize)]
+    struct Shapes {
+        #[expect(dead_code, reason = "it is only read")]
+        shape: Vec<Shape>,
+    }
+
+    #[test]
+    fn errors_in_types_that_a_key_chooses_show_the_value() {
+        let check = |text: &str, want: Expect| {
+            let error = super::read::<Shapes>(text, "f.toml", Format::Toml).expect_err("it has an error");
+            want.assert_eq(&error.to_string());
+        };
+        check(
+            "[[shape]]\nname = 'tree'\nradix = 4\n\n[[shape]]\nname = 'tree'\nradix = -8",
+            expect![[r#"
+                f.toml: line 7: found the number -8, must be a whole number from 0 to 4294967295
+                  radix = -8
+                          ^^"#]],
+        );
+        check(
+            "shape = [{ name = 'tree', radix = 2, over = [1, 'two'] }]",
+            expect![[r#"
+                f.toml: line 1: found the text "two", must be a whole number from 0 to 255
+                  shape = [{ name = 'tree', radix = 2, over = [1, 'two'] }]
+                                                                  ^^^^^"#]],
+        );
+        // Two such values: the table.
+        check(
+            "[[shape]]\nname = 'tree'\nradix = 300\nover = [300]",
+            expect![[r#"
+                f.toml: line 1: found the number 300, must be a whole number from 0 to 255
+                  [[shape]]
+                  ^^^^^^^^^"#]],
+        );
     }
 
     #[test]

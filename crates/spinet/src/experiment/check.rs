@@ -5,7 +5,6 @@ use super::engine::{self, EngineError};
 use super::sources::{CheckedSource, Ends};
 use super::{Common, ContextSpec, Experiment, IoError, NicSpec, OneOrMany};
 use crate::captured::PIPE;
-use crate::driver::MAX_WEIGHT;
 use crate::files;
 use crate::kinds;
 use crate::nics::{self, NicError};
@@ -59,8 +58,6 @@ pub enum Problem {
     Name { found: String },
     #[error("`{found}` is the name of two tenants, each must have its own")]
     TenantName { found: String },
-    #[error("{found}, must be 1 to {allowed}")]
-    Weight { found: u32, allowed: u32 },
     #[error(transparent)]
     Io(#[from] IoError),
     #[error("there is no tenant `{found}`, must be the `name` of a [[tenant]]")]
@@ -433,12 +430,7 @@ fn check_program(program: &mut OneOrMany<String>, base_dir: &Path) -> Result<(),
     Ok(())
 }
 
-fn check_weight(found: u32) -> Result<(), Problem> {
-    (1..=MAX_WEIGHT).contains(&found).then_some(()).ok_or(Problem::Weight { found, allowed: MAX_WEIGHT })
-}
-
 fn check_tenants(experiment: &mut Experiment, nic: &PspinParams, base_dir: &Path) -> Result<(), Fault> {
-    check_weight(experiment.weight).map_err(|problem| (vec!["weight".into()], Box::new(problem)))?;
     let fail = |(key, error): (&str, IoError)| (vec!["io".into(), key.into()], Box::new(error.into()));
     experiment.io.terms(nic).map_err(fail)?;
     let found = experiment.tenant.len();
@@ -454,7 +446,6 @@ fn check_tenants(experiment: &mut Experiment, nic: &PspinParams, base_dir: &Path
             return Err(fail("name", Problem::TenantName { found: tenant.name.clone() }));
         }
         check_program(&mut tenant.program, base_dir).map_err(|problem| fail("program", problem))?;
-        check_weight(tenant.weight).map_err(|problem| fail("weight", problem))?;
         tenant.io.terms(nic).map_err(|(key, error)| {
             let (mut path, problem) = fail("io", error.into());
             path.push(key.into());

@@ -4,7 +4,7 @@ use pspin::PspinParams;
 use pspin::params::IoSchedule;
 use pspin::protocol::{IoTerms, PRIORITIES};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::num::NonZeroU64;
 use wire::units::parse_bps;
 
@@ -18,7 +18,7 @@ const MOST_BPS: u64 = 10_000_000_000_000;
 #[serde(deny_unknown_fields)]
 pub struct IoSpec {
     /// 0 to 7. Commands and cluster DMA transfers of tenants with a higher priority go first.
-    #[serde(default, skip_serializing_if = "is_0")]
+    #[serde(default, deserialize_with = "level", skip_serializing_if = "is_0")]
     pub priority: u32,
     /// Highest rate of its copies between card and host, such as `10G`; unlimited by default. Its HostDirect writes have the same limit,
     /// counted apart.
@@ -84,6 +84,10 @@ impl IoSpec {
     pub fn is_default(&self) -> bool {
         *self == IoSpec::default()
     }
+}
+
+fn level<'de, D: Deserializer<'de>>(value: D) -> Result<u32, D::Error> {
+    super::whole(value, 0, PRIORITIES as u32 - 1)
 }
 
 fn is_0(value: &u32) -> bool {

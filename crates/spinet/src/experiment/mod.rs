@@ -28,10 +28,12 @@ pub use layout::{
 pub use sources::{CheckedSource, Ends, KeyProblem};
 pub use text::{Address, FaultSpec, Settings, Span};
 
+use crate::driver::MAX_WEIGHT;
 use crate::kinds::{self, Kind};
 use pspin::delivery::{Delivery, EarlyPayload, WhenFull};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, Unexpected};
+use serde::{Deserialize, Deserializer, Serialize};
 use wire::rule_set::RuleSet;
 
 /// An experiment for a card that runs handlers, as it is written.
@@ -43,7 +45,7 @@ pub struct Experiment {
     #[serde(flatten, skip_deserializing)]
     pub common: Common,
     /// Weight of this program's tenant: its part of the HPUs relative to other tenants', if the card shares by weight.
-    #[serde(default = "weight_1", skip_serializing_if = "is_1")]
+    #[serde(default = "weight_1", deserialize_with = "weight", skip_serializing_if = "is_1")]
     pub weight: u32,
     /// Priority and limits of the commands of this program's tenant.
     #[serde(default, skip_serializing_if = "IoSpec::is_default")]
@@ -78,7 +80,7 @@ pub struct TenantSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
     /// Its part of the HPUs relative to other tenants', if the card shares by weight.
-    #[serde(default = "weight_1", skip_serializing_if = "is_1")]
+    #[serde(default = "weight_1", deserialize_with = "weight", skip_serializing_if = "is_1")]
     pub weight: u32,
     /// Priority and limits of its commands.
     #[serde(default, skip_serializing_if = "IoSpec::is_default")]
@@ -223,6 +225,18 @@ pub(crate) fn is_yes(value: &bool) -> bool {
 
 fn is_default(value: &i32) -> bool {
     *value == 0
+}
+
+fn weight<'de, D: Deserializer<'de>>(value: D) -> Result<u32, D::Error> {
+    whole(value, 1, MAX_WEIGHT)
+}
+
+/// Reads a number with these bounds.
+fn whole<'de, D: Deserializer<'de>>(value: D, least: u32, most: u32) -> Result<u32, D::Error> {
+    let found = i64::deserialize(value)?;
+    u32::try_from(found).ok().filter(|found| (least..=most).contains(found)).ok_or_else(|| {
+        D::Error::invalid_value(Unexpected::Signed(found), &format!("a whole number from {least} to {most}").as_str())
+    })
 }
 
 fn weight_1() -> u32 {
