@@ -11,7 +11,7 @@ import pytest
 import spinet
 from spinet._core import UsageError
 from spinet.collectives import Group, headers
-from spinet.collectives.group import GO
+from spinet.collectives.group import DATA, GO
 from spinet.collectives.peers import constants
 
 from rounds import Card, Rounds, check_barriers
@@ -142,6 +142,29 @@ def test_all_to_all_transposes(size: int) -> None:
         for sender in range(size):
             wanted = vectors[sender][rank * 1300 : (rank + 1) * 1300] if sender != rank else bytes(1300)
             assert result[sender * 1300 : (sender + 1) * 1300] == wanted
+
+
+def data_packet(group: Group, to: int, head: tuple[int, int, int, int], n_bytes: int) -> bytes:
+    """A packet of rank 0 with `n_bytes` of data. `head` is block, origin, step and the bytes that it claims to have."""
+    return headers(group.peers[0], group.peers[to], DATA, struct.pack("<IHHI", *head) + b"\xff" * n_bytes)
+
+
+def answers(group: Group, to: int, packets: list[bytes]) -> list[bytes]:
+    """The frames that the card of rank `to` sends for these packets. They must not change its host memory."""
+    before = group.host_memory(bytes(group.vector_bytes))
+    card = Card(group.node(to), host=before)
+    sent = card.process(packets)
+    assert card.host.read(size=len(before)) == before
+    return sent
+
+
+def test_malformed_packets_do_not_start_an_all_to_all() -> None:
+    group = Group(operation="alltoall", size=3, n_bytes=1300)
+    short = headers(group.peers[0], group.peers[1], DATA, b"")
+    missing = data_packet(group, 1, (0, 0, 0, 1024), 1000)
+    own, foreign = data_packet(group, 1, (0, 1, 0, 1024), 1024), data_packet(group, 1, (0, 3, 0, 1024), 1024)
+    late, long = data_packet(group, 1, (2, 0, 0, 0), 0), data_packet(group, 1, (1, 0, 0, 1024), 1024)
+    assert answers(group, 1, [short, missing, own, foreign, late, long]) == []
 
 
 @pytest.mark.parametrize("size", [2, 3, 5, 8])

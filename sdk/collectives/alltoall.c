@@ -28,12 +28,12 @@ __handler__ void alltoall_ph(handler_args_t *args)
 {
     const task_t *task = args->task;
     const group_t *group = group_of(args);
-    const group_head_t *head = group_head(task);
-    if (head == NULL) {
+    if (flare_port(task) == GROUP_GO) {
         send_next(args, group);
         return;
     }
-    if (head->block >= group->blocks || head->origin >= group->size ||
+    const group_head_t *head = group_head(task);
+    if (head == NULL || head->block >= group->blocks || head->origin >= group->size || head->origin == group->rank ||
         head->bytes != group_block_bytes(group, head->block)) {
         return;
     }
