@@ -167,6 +167,21 @@ def test_malformed_packets_do_not_start_an_all_to_all() -> None:
     assert answers(group, 1, [short, missing, own, foreign, late, long]) == []
 
 
+def test_a_ring_ignores_steps_that_it_does_not_have() -> None:
+    group = Group(operation="ring", size=3, n_bytes=1024)
+    assert answers(group, 1, [data_packet(group, 1, (0, 0, step, 1024), 1024) for step in (0, 5, 6, 0xFFFF)]) == []
+    assert len(answers(group, 1, [data_packet(group, 1, (0, 0, 1, 1024), 1024)])) == 1
+
+
+@pytest.mark.parametrize(("rank", "steps"), [(0, (0, 3, 6, 7, 100)), (1, (3, 99, 100)), (5, (0, 1, 2, 3, 6))])
+def test_recursive_doubling_ignores_steps_that_a_rank_does_not_have(rank: int, steps: tuple[int, ...]) -> None:
+    """Of 6 ranks, 0 to 3 have steps 1 and 2. Ranks 4 and 5 send to ranks 0 and 1, and get the result."""
+    group = Group(operation="doubling", size=6 if rank != 0 else 4, n_bytes=1024)
+    # Two packets complete a step; the second one must not make the rank send sums, or store a result.
+    packets = [data_packet(group, rank, (0, 0, step, 1024), 1024) for step in steps for _ in range(2)]
+    assert answers(group, rank, packets) == []
+
+
 @pytest.mark.parametrize("size", [2, 3, 5, 8])
 def test_nobody_leaves_a_barrier_before_all_have_entered(size: int) -> None:
     group = Group(operation="barrier", size=size)

@@ -41,6 +41,16 @@ static uint32_t power_below(uint32_t size)
     return power;
 }
 
+/* True if this rank receives a partner's data in this step. */
+static bool is_step(const group_t *group, uint32_t step)
+{
+    const uint32_t power = power_below(group->size);
+    if (step == 0) {
+        return group->rank + power < group->size;
+    }
+    return group->rank < power && step < STEPS && 1u << (step - 1) < power;
+}
+
 static void begin(const handler_args_t *args, const group_t *group, uint32_t block);
 
 /* Stores the result, which is in `frame`, and begins another block. */
@@ -121,8 +131,10 @@ __handler__ void doubling_ph(handler_args_t *args)
     }
     uint8_t *frame = (uint8_t *)task->pkt_mem;
     if (head->step == RESULT_STEP) {
-        finish(args, group, frame, head->block, head->bytes);
-    } else if (head->step < STEPS) {
+        if (group->rank >= power_below(group->size)) {
+            finish(args, group, frame, head->block, head->bytes);
+        }
+    } else if (is_step(group, head->step)) {
         arrive(args, group, frame, head->block, head->step, 1);
     }
 }

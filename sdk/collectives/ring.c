@@ -41,7 +41,9 @@ __handler__ void ring_ph(handler_args_t *args)
         return;
     }
     const group_head_t *head = group_head(task);
-    if (head == NULL || head->block >= group->blocks || head->bytes != group_block_bytes(group, head->block)) {
+    const uint32_t last_step = 2 * group->size - 2;
+    if (head == NULL || head->block >= group->blocks || head->bytes != group_block_bytes(group, head->block) ||
+        head->step == 0 || head->step > last_step) {
         return;
     }
     uint8_t *frame = (uint8_t *)task->pkt_mem, *data = frame + FLARE_DATA_AT;
@@ -53,7 +55,7 @@ __handler__ void ring_ph(handler_args_t *args)
         spin_reduce(TYPE, OP, data, data, own, next.bytes);
     }
     const bool has_result = next.step >= group->size;
-    if (next.step < 2 * group->size - 1) {
+    if (next.step <= last_step) {
         group_send(group, frame, (group->rank + 1) % group->size, next);
     }
     if (has_result) {
