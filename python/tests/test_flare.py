@@ -199,6 +199,46 @@ def test_repeated_elements_of_bfloat16_are_rounded_one_by_one() -> None:
     assert sums.tolist() == [0, 0x3F80, 0x7F80, 0x7FC0, 0]
 
 
+def test_repeated_elements_without_a_sum_become_the_usual_nan() -> None:
+    sums = np.zeros(3, "<f4")
+    sparse._add(sums, np.array([1, 1, 2]), np.array([np.inf, -np.inf, 1], "<f4"))
+    assert sums.view("<u4").tolist() == [0, 0x7FC00000, 0x3F800000]
+
+
+@pytest.mark.parametrize("storage", ["array", "hash"])
+@pytest.mark.parametrize(
+    ("dtype", "bits", "infinity", "one"),
+    [
+        ("float16", "<u2", 0x7C00, 0x3C00),
+        ("bfloat16", "<u2", 0x7F80, 0x3F80),
+        ("float32", "<u4", 0x7F800000, 0x3F800000),
+    ],
+)
+def test_sparse_sums_that_are_no_numbers_have_the_same_bits_in_any_order(
+    dtype: str, bits: str, infinity: int, one: int, storage: str
+) -> None:
+    flare = SparseFlare(hosts=3, elements=90, dtype=dtype, ratio=2, storage=storage, window=1)
+    minus, quiet = 1 << 8 * flare.item_bytes - 1, infinity | (infinity & -infinity) >> 1
+    rows = [
+        [minus | quiet | 5, 0, 0],
+        [minus | quiet | 5, one, minus | one],  # the other two may come first, and leave nothing
+        [infinity, minus | infinity, 0],
+        [one, infinity | 1, 0],
+    ]
+    vectors = np.zeros((3, 90), bits)
+    wanted = np.zeros(90, bits)
+    for at, row in enumerate(rows * 3):  # each host in each place of a row
+        vectors[:, at * 3] = np.roll(row, at // len(rows))
+        wanted[at * 3] = quiet
+    rounds = start_all(flare, list(vectors), shuffle_seed=SEED)
+    for rank in range(3):
+        memory = rounds.cards[flare.peers[rank].ip].host.read(size=len(flare.host_memory(vectors[rank])))
+        result = flare.result(memory, bits if dtype == "bfloat16" else bits.replace("u", "f"))
+        assert result is not None and result.view(bits).tolist() == wanted.tolist()
+        for other in (minus | quiet | 5, infinity | 1):
+            assert other.to_bytes(flare.item_bytes, "little") not in memory[flare.result_at :]
+
+
 @pytest.mark.parametrize("storage", ["array", "hash"])
 @pytest.mark.parametrize(("dtype", "ratio"), [("int32", 1), ("int32", 8), ("int16", 2), ("int8", 2), ("float32", 4)])
 @pytest.mark.parametrize(("hosts", "leaves"), [(5, 1), (6, 3)])

@@ -185,7 +185,7 @@ static void combine(work_t *work, const flare_head_t *head)
     for (uint32_t i = 0; i < head->elements; i++) {
         const uint32_t value = sparse_get(values, i);
         if (places[i] < RANGE && value != 0) {
-            add(work, places[i], value);
+            add(work, places[i], spin_reduce_canonical(TYPE, value)); /* it may be the only one at its place */
         }
     }
     if (sparse_is_done(&block->progress[head->port], head->split)) {

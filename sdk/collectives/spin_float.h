@@ -78,6 +78,12 @@ SPIN_FLOAT_FUNCTION spin_f_round(uint32_t sign, uint32_t e, uint32_t m, const in
     return sign | kept;
 }
 
+/* The value; for a NaN, SPIN_F_NAN. */
+SPIN_FLOAT_FUNCTION spin_f_canonical(uint32_t a, const int M, const int E)
+{
+    return (a & (SPIN_F_SIGN(M, E) - 1)) > SPIN_F_INFINITY(M, E) ? SPIN_F_NAN(M, E) : a;
+}
+
 SPIN_FLOAT_FUNCTION spin_f_add(uint32_t a, uint32_t b, const int M, const int E)
 {
     const uint32_t magnitude = SPIN_F_SIGN(M, E) - 1, fraction = (1u << M) - 1;

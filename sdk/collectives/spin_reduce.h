@@ -110,6 +110,17 @@ SPIN_REDUCE_FUNCTION uint32_t spin_reduce_one(spin_type_t type, spin_op_t op, ui
     }
 }
 
+/* The bits of one element, with those of spin_float.h for a NaN. Not for SPIN_CUSTOM. */
+SPIN_REDUCE_FUNCTION uint32_t spin_reduce_canonical(spin_type_t type, uint32_t a)
+{
+    switch (type) {
+    case SPIN_FLOAT16: return spin_f_canonical(a, SPIN_F16);
+    case SPIN_BFLOAT16: return spin_f_canonical(a, SPIN_BF16);
+    case SPIN_FLOAT32: return spin_f_canonical(a, SPIN_F32);
+    default: return a;
+    }
+}
+
 typedef uint32_t __attribute__((__may_alias__)) spin_u32_alias;
 typedef uint16_t __attribute__((__may_alias__)) spin_u16_alias;
 

@@ -213,9 +213,11 @@ class SparseFlare(Flare):
 
 
 def _add(sums: NDArray[Any], places: NDArray[Any], values: NDArray[Any]) -> None:
-    """Add values at places, which may occur several times."""
+    """Add values at places, which may occur several times. All NaNs get the same bits, as in `spin_float.h`."""
     with np.errstate(over="ignore", invalid="ignore"):
         np.add.at(sums, places, values)
+    if sums.dtype.kind == "f":
+        sums[places[np.isnan(sums[places])]] = np.nan
 
 
 def _add_bfloat16(sums: NDArray[Any], places: NDArray[Any], values: NDArray[Any]) -> None:
