@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import spinet
 from spinet._core import UsageError
-from spinet.collectives import Flare, SparseFlare, headers, sparse
+from spinet.collectives import Flare, Group, SparseFlare, headers, sparse
 from spinet.collectives.peers import constants
 
 from rounds import Card, Rounds
@@ -123,6 +125,31 @@ def test_custom_operators_travel_through_switches() -> None:
     wanted = np.stack([values.max(axis=0), values.argmax(axis=0)], axis=1)
     for result in allreduce(flare, vectors):
         assert result is not None and result.reshape(-1, 2).tolist() == wanted.tolist()
+
+
+def test_the_path_of_a_custom_operator_is_relative_to_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = "*(uint8_t *)to = *(const uint8_t *)a | *(const uint8_t *)b;"
+    (tmp_path / "or.h").write_text(
+        "#define SPIN_CUSTOM_BYTES 1\n"
+        f"static inline void spin_custom(void *to, const void *a, const void *b) {{ {body} }}\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    flare = Flare(hosts=2, elements=64, custom=Path("or.h"), element_bytes=1)
+    group = Group(operation="ring", size=2, n_bytes=64, custom="or.h")
+    monkeypatch.chdir("/")  # the header stays the same
+    vectors = drawn(flare, "u1", 0, 256)
+    wanted = (vectors[0] | vectors[1]).tolist()
+    for result in allreduce(flare, vectors):
+        assert result is not None and result.tolist() == wanted
+    assert group.custom == flare.custom == str(tmp_path / "or.h")
+    for make in (
+        lambda: Flare(hosts=2, elements=64, custom="or.h", element_bytes=1),
+        lambda: Group(operation="ring", size=2, n_bytes=64, custom="or.h"),
+    ):
+        with pytest.raises(UsageError, match=r"custom is 'or.h', but there is no file /or.h or .*/collectives/or.h"):
+            make()
 
 
 def test_a_custom_operator_of_another_size_is_refused() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 from spinet import _core, _programs, toolchain
 from spinet._core import UsageError
 from spinet.collectives import tree
-from spinet.collectives.peers import SOURCES, Peer, constants
+from spinet.collectives.peers import SOURCES, Peer, constants, operator
 
 TYPES = {"int8": 1, "int16": 2, "int32": 4, "float16": 2, "bfloat16": 2, "float32": 4}
 """Sizes of element types in bytes."""
@@ -57,7 +58,8 @@ class Flare:
     stagger
         Host *r* begins with block ``r * stagger``, so that the packets of a block arrive at different times.
     custom
-        Path of a header with an operator that replaces `dtype` and `op`. Its elements have `element_bytes` bytes.
+        Path of a header with an operator that replaces `dtype` and `op`. Its elements have `element_bytes` bytes. A
+        relative path is relative to the current folder, or, if it has no such file, to the SDK's `collectives`.
 
     Examples
     --------
@@ -74,7 +76,7 @@ class Flare:
     buffers: int | str = 1
     window: int = 64
     stagger: int = 1
-    custom: str | None = None
+    custom: str | Path | None = None
     element_bytes: int | None = None
 
     def __post_init__(self) -> None:
@@ -92,6 +94,8 @@ class Flare:
             )
         if self.buffers != "tree" and self.buffers not in range(1, 8):
             raise UsageError(f"buffers is {self.buffers!r}, must be 1 to 7, or 'tree'")
+        if self.custom is not None:
+            object.__setattr__(self, "custom", operator(self.custom))
         self._check_tree()
         for name in ("elements", "window", "stagger"):
             _core.whole(name, getattr(self, name))

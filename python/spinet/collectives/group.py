@@ -13,7 +13,7 @@ from spinet import _arguments, _core, _files, _portable, _programs, toolchain
 from spinet._core import UsageError
 from spinet.collectives import hosts, switches, tree
 from spinet.collectives.flare import START_LINK, TYPES, check_count
-from spinet.collectives.peers import SOURCES, Peer, constants
+from spinet.collectives.peers import SOURCES, Peer, constants, operator
 from spinet.network import Network
 from spinet.output import OutputFolder
 
@@ -58,7 +58,7 @@ class Group:
     redundant
         Broadcast over several paths, so that all living ranks receive the data even if others are dead.
     custom
-        Path of a header with an operator that replaces `dtype` and `op`.
+        Path of a header with an operator that replaces `dtype` and `op`, as for `Flare`.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class Group:
     window: int = 8
     root: int = 0
     redundant: bool = False
-    custom: str | None = None
+    custom: str | Path | None = None
 
     def __post_init__(self) -> None:
         """Refuse values that the handlers do not support."""
@@ -100,6 +100,8 @@ class Group:
             raise UsageError(
                 f"n_bytes is {self.n_bytes}, must be a multiple of {TYPES[self.dtype]}, the size of {self.dtype}"
             )
+        if self.custom is not None:
+            object.__setattr__(self, "custom", operator(self.custom))
         if not 64 <= _core.whole("block_bytes", self.block_bytes) <= MAX_BLOCK_BYTES or self.block_bytes % 64:
             raise UsageError(f"block_bytes is {self.block_bytes}, must be a multiple of 64, up to {MAX_BLOCK_BYTES}")
         if not 1 <= _core.whole("window", self.window) <= 64:

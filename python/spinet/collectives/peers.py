@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Addresses of nodes, numbers that the C headers define, and frames."""
+"""Addresses of nodes, numbers that the C headers define, headers of own operators, and frames."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spinet import _c_numbers, _frames
+from spinet._core import UsageError
 
 SOURCES = Path(__file__).resolve().parents[1] / "sdk" / "collectives"
 
@@ -15,6 +16,24 @@ SOURCES = Path(__file__).resolve().parents[1] / "sdk" / "collectives"
 def constants(header: str) -> dict[str, int]:
     """Numbers that a header of `sdk/collectives` defines."""
     return _c_numbers.defined(SOURCES / header)
+
+
+def operator(path: str | Path) -> str:
+    """The absolute path of the header of an own operator.
+
+    A relative path is relative to the current folder, or, if it has no such file, to `sdk/collectives`.
+
+    Raises
+    ------
+    UsageError
+        If neither folder has the file.
+    """
+    places = [Path.cwd() / path, SOURCES / path]
+    for place in places:
+        if place.is_file():
+            return str(place.resolve())
+    looked = " or ".join(dict.fromkeys(map(str, places)))
+    raise UsageError(f"custom is {str(path)!r}, but there is no file {looked}", hint="the header of an operator")
 
 
 @dataclass(frozen=True, kw_only=True)
