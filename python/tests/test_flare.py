@@ -70,6 +70,19 @@ def test_all_hosts_have_the_exact_sums(hosts: int, leaves: int, buffers: int | s
         assert result is not None and result.tolist() == wanted
 
 
+@pytest.mark.parametrize("buffers", [1, 2, "tree"])
+def test_repeated_frames_do_not_change_sums(buffers: int | str) -> None:
+    flare = Flare(hosts=6, leaves=3, elements=5000, buffers=buffers, window=4)
+    vectors = drawn(flare, "<i4", -(2**31), 2**31)
+    wanted = np.add.reduce(vectors, dtype="<i4").tolist()
+    link = {"rate": "100G", "delay": "300 ns", "faults": "duplicate=0.3,reorder=0.2:8"}
+    result = spinet.run(flare.network(vectors, link=link), seed=SEED)
+    for rank in range(6):
+        memory = result.nodes[f"host{rank}"].host_memory(1 << 60, len(flare.host_memory(vectors[rank])))
+        found = flare.result(memory, "<i4")
+        assert found is not None and found.tolist() == wanted
+
+
 @pytest.mark.parametrize("kind", [Flare, SparseFlare])
 def test_a_switch_without_a_card_leaves_hosts_without_a_result(kind: type[Flare]) -> None:
     """Packets of its hosts reach the root's card, where their numbers are those of other leaves."""

@@ -13,9 +13,10 @@
  *     byte 55  port, u8       the sender's number among the children of the receiver
  *     byte 56  the elements
  *
- * Numbers are little-endian, except addresses. The network must not lose or repeat frames. A sender has at most
- * `window` blocks in flight: it sends block b + window when it has the result of block b. So a switch combines block b
- * in the place with the number b modulo window.
+ * Numbers are little-endian, except addresses. The network must not lose frames, nor repeat frames of sparse blocks. A
+ * sender has at most `window` blocks in flight: it sends block b + window when it has the result of block b. So a switch
+ * combines block b in the place with the number b modulo window. It ignores repeated frames of dense blocks, unless they
+ * come after block b + window is complete.
  */
 #ifndef FLARE_H
 #define FLARE_H

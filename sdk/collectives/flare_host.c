@@ -7,12 +7,15 @@
  * The processor does nothing until the 8 bytes behind the result become 1.
  *
  * Memory: scratchpad: 256 bytes for the configuration, then a frame for each HPU. Handler memory: the configuration
- * with its counters. Host memory: the vector and the result.
+ * with its counters, then a bit for each block. Host memory: the vector and the result.
  */
 #include "flare.h"
 
 #define FRAMES_AT 256
+#define STORED_AT 64
 #define FRAME_BYTES ((FLARE_DATA_AT + FLARE_BLOCK_BYTES + 63) / 64 * 64)
+
+_Static_assert(sizeof(flare_host_t) <= STORED_AT, "the bits are behind the configuration");
 
 static uint32_t block_bytes(const flare_host_t *host, uint32_t block)
 {
@@ -38,6 +41,13 @@ static void send_block(const handler_args_t *args, const flare_host_t *host, uin
     };
     spin_cmd_wait(fetched);
     flare_send(frame, size);
+}
+
+/* True for the first result of a block. */
+static bool is_first(const task_t *task, uint32_t block)
+{
+    volatile uint32_t *stored = (volatile uint32_t *)((uint8_t *)task->handler_mem + STORED_AT);
+    return (amo_or(&stored[block / 32], 1u << block % 32) >> block % 32 & 1) == 0;
 }
 
 /* Writes a result to host memory; the last one sets the flag for the processor. */
@@ -68,7 +78,8 @@ __handler__ void flare_ph(handler_args_t *args)
         return;
     }
     const uint32_t block = flare_head(task)->block;
-    if (port != FLARE_DOWN || block >= host->blocks || flare_data_bytes(task) != block_bytes(host, block)) {
+    if (port != FLARE_DOWN || block >= host->blocks || flare_data_bytes(task) != block_bytes(host, block) ||
+        !is_first(task, block)) {
         return;
     }
     if (block + host->window < host->blocks) {

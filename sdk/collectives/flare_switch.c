@@ -24,6 +24,7 @@
 #define RECORD_BYTES 64 /* size of a record, in front of its buffers */
 
 typedef struct {
+    volatile uint32_t came[FLARE_MAX_CHILDREN / 32]; /* a bit for each child, which changes when its packet comes */
 #ifdef TREE
     volatile uint32_t arrived[FLARE_MAX_CHILDREN / 32]; /* a bit for each pair of the tree: one of its nodes has data */
 #else
@@ -34,8 +35,8 @@ typedef struct {
 
 _Static_assert(BUFFERS >= 1 && BUFFERS <= 7 && sizeof(record_t) <= RECORD_BYTES, "at most 7 buffers");
 
-/* The record of a block; NULL if the handler memory is too small. */
-static record_t *record_of(const task_t *task, const flare_switch_t *tree, uint32_t block)
+/* The record with this number; NULL if the handler memory is too small. */
+static record_t *record_of(const task_t *task, const flare_switch_t *tree, uint32_t place)
 {
 #ifdef TREE
     const uint32_t buffers = 2 * (tree->children - 1);
@@ -43,8 +44,19 @@ static record_t *record_of(const task_t *task, const flare_switch_t *tree, uint3
     const uint32_t buffers = BUFFERS;
 #endif
     const uint32_t bytes = RECORD_BYTES + buffers * FLARE_BLOCK_BYTES;
-    const uint32_t at = FLARE_CONFIGURATION_BYTES + block % tree->window * bytes;
+    const uint32_t at = FLARE_CONFIGURATION_BYTES + place * bytes;
     return at + bytes <= task->handler_mem_size ? (record_t *)((uint8_t *)task->handler_mem + at) : NULL;
+}
+
+/*
+ * False for a repeated packet. `turn` is the number of earlier blocks in the record. Each of them had one packet of each
+ * child, so the bits of `came` need no reset between blocks.
+ */
+static bool is_first(record_t *record, uint32_t turn, uint32_t child)
+{
+    volatile uint32_t *word = &record->came[child / 32];
+    const uint32_t bit = 1u << child % 32;
+    return turn % 2 == 0 ? (amo_or(word, bit) & bit) == 0 : (amo_and(word, ~bit) & bit) != 0;
 }
 
 static uint8_t *buffer_of(record_t *record, uint32_t i)
@@ -182,8 +194,9 @@ __handler__ void flare_ph(handler_args_t *args)
         send_down(tree, frame, task->pkt_mem_size, head->block);
         return;
     }
-    record_t *record = record_of(task, tree, head->block);
-    if (port != FLARE_UP || !flare_is_from_child(task, tree) || record == NULL ||
+    const uint32_t turn = head->block / tree->window;
+    record_t *record = record_of(task, tree, head->block - turn * tree->window);
+    if (port != FLARE_UP || !flare_is_from_child(task, tree) || record == NULL || !is_first(record, turn, head->port) ||
         !combine(args, tree, record, frame + FLARE_DATA_AT, bytes, head->port)) {
         return;
     }

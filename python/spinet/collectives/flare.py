@@ -24,7 +24,7 @@ _WIRE = constants("flare.h")
 BLOCK_BYTES = _WIRE["FLARE_BLOCK_BYTES"]
 _USUAL_CHILDREN, MAX_CHILDREN = _WIRE["FLARE_MAX_CHILDREN"], 256  # a packet gives the number of a child in a byte
 _SWITCH = constants("flare_switch.c")
-_FRAMES_AT = constants("flare_host.c")["FRAMES_AT"]
+_HOST = constants("flare_host.c")
 _FRAME_BYTES = (_WIRE["FLARE_DATA_AT"] + BLOCK_BYTES + 63) // 64 * 64
 _CORES = 8
 # assumed: a PsPIN receives at 400 Gbit/s; the card is in the switch, so there is no cable
@@ -219,7 +219,8 @@ class Flare:
             0,
         )
         ports = f"{_WIRE['FLARE_DOWN']}, {_WIRE['FLARE_GO']}"
-        return _node("flare_host.c", ports, content, _FRAMES_AT + _CORES * _FRAME_BYTES, {})
+        content = content.ljust(_HOST["STORED_AT"], b"\0") + bytes(-(-self.blocks // 32) * 4)
+        return _node("flare_host.c", ports, content, _HOST["FRAMES_AT"] + _CORES * _FRAME_BYTES, {})
 
     def switch(self, number: int) -> dict[str, Any]:
         """Keys of the node of a leaf switch's card, or of the root's card if `number` is the number of leaves."""
