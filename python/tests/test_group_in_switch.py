@@ -203,7 +203,7 @@ def test_hosts_pass_parts_of_an_allreduce_round(size: int, n_bytes: int) -> None
         ),
         ({"operation": "broadcast", "n_bytes": 4, "redundant": True}, "a switch that computes is the only path"),
         ({"operation": "barrier", "size": 1023}, "size is 1023, must be 2 to 1022"),
-        ({"operation": "ring", "n_bytes": 4, "size": 65}, "a switch must have 2 to 64 children"),
+        ({"operation": "ring", "n_bytes": 4, "size": 257}, "a switch must have 2 to 256 children"),
         ({"operation": "barrier", "size": 12, "leaves": 5}, "leaves is 5, must be one of 1, 2, 3, 4, 6: a divisor"),
         ({"operation": "barrier", "size": 12, "leaves": 12}, "leaves is 12, must be one of 1, 2, 3, 4, 6: a divisor"),
         ({"operation": "ring", "n_bytes": 64, "block_bytes": 64}, "block_bytes is 64, must be 1024 in a switch"),
@@ -243,7 +243,7 @@ def test_a_folder_of_versions_can_be_moved(tmp_path: Path, capsys: pytest.Captur
         (["barrier", "--ranks", "1"], "1 is not in the range 2<=x<=1022"),
         (["barrier", "--ranks", "3", "--rate", "fast"], "--rate: `fast` is not a rate above 0"),
         (["barrier", "--ranks", "4", "--bytes", "8"], "--bytes is 8, but a barrier has no data"),
-        (["allreduce", "--ranks", "65", "--bytes", "64"], "a switch must have 2 to 64 children"),
+        (["allreduce", "--ranks", "257", "--bytes", "64"], "a switch must have 2 to 256 children"),
     ],
 )
 def test_mistakes_make_no_folder(
