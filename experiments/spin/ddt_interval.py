@@ -10,16 +10,16 @@ of the first packet until all bytes are in host memory.
 Which term is wrong? Measured at each interval: the cycles of a payload handler by part, the time that cores are idle,
 and the same with 16 rings instead of 4 in L1's packet buffer.
 
-- The first two terms hold up to 4 packets: cores are idle for 1.5 to 3.8 µs, as long as these terms and the start say.
+- The first two terms hold up to 4 packets: cores are idle for 1.6 to 3.9 µs, as long as these terms and the start say.
 - The third term does not hold, because T_PH grows with the interval. In the talk, packets that wait for their virtual
   HPU cost nothing. PsPIN's scheduler has no virtual HPUs, so the core that gets such a packet copies it, appends it to
   the owner's queue, and competes with other cores for the lock of the interval. From 1 to 32 packets, T_PH grows by
-  1,225 cycles with blocks of 256 B; 910 of these are spent at the lock, 260 on copies and free buffers, 86 on the walk
+  1,209 cycles with blocks of 256 B; 871 of these are spent at the lock, 280 on copies and free buffers, 85 on the walk
   to a packet that comes out of order, since cores append packets in any order. Checkpoints are copied less often, and
   blocks are not slower.
-- With blocks of 64 B, cores are idle for 44 and 47 µs at 8 and 16 packets, where the second term is 5 and 10 µs. An
+- With blocks of 64 B, cores are idle for 25 and 46 µs at 8 and 16 packets, where the second term is 5 and 10 µs. An
   owner keeps the place of its own packet in L1's packet buffer while it processes those in its queue, and places are
-  freed in order. With 16 rings, 6.7 and 12.3 µs remain.
+  freed in order. With 16 rings, 6.8 and 12.5 µs remain.
 
 The last curve is the formula with T_PH measured at each interval. The inequalities of the talk's three conditions were
 not available.

@@ -30,6 +30,7 @@ COMPLETION_BYTES = 16
 _MAGIC = 0x31544444
 _WORDS = 32
 _L1_HEAD = 64
+_COUNT_BYTES = 8  # of a slot: spin_ddt_count_t
 _BUFFER_HEAD = 16
 _OWNED_HEAD = 16
 N_CORES, N_CLUSTERS = 8, 4
@@ -43,7 +44,7 @@ _BUFFERS = 32  # packets that a cluster can buffer: one for each bit of a word i
 
 # Cycles of the payload handler of rw_cp, per packet and per piece. All HPUs together write at most one piece per
 # _PIECE_CYCLES. Measured with `spinet reproduce spin/ddt_handlers`.
-_PACKET_CYCLES, _OWN_PIECE_CYCLES, _PIECE_CYCLES = 590, 28, 3.4
+_PACKET_CYCLES, _OWN_PIECE_CYCLES, _PIECE_CYCLES = 608, 28, 3.4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -475,8 +476,8 @@ class _Layout:
 
     @property
     def _behind(self) -> int:
-        """Scratchpad bytes of the description and the counts of received bytes."""
-        return _L1_HEAD + _up(4 * _WORDS + len(self.tables), 8) + _up(4 * self.slots, 8)
+        """Scratchpad bytes of the description and the counts of received parts."""
+        return _L1_HEAD + _up(4 * _WORDS + len(self.tables), 8) + _COUNT_BYTES * self.slots
 
     def blocks(self, made: _Blocks) -> None:
         self.tables = made.table

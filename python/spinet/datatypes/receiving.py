@@ -37,7 +37,8 @@ class Completion:
     size
         Bytes of the message.
     status
-        1: done. 2: the description does not fit the context's memory. 0: nothing was written.
+        1: done, each byte arrived once. 2: the description does not fit the context's memory. 3: bytes are missing, or
+        arrived more than once. 0: nothing was written.
     slot
         Number of the posted receive.
     """
@@ -50,7 +51,7 @@ class Completion:
     @property
     def is_whole(self) -> bool:
         """True if all bytes arrived, each once."""
-        return self.status == 1 and self.received == self.size
+        return self.status == 1
 
 
 @dataclass(frozen=True, kw_only=True)
