@@ -22,9 +22,17 @@ N_HPUS, PAGE, DATA = 16, 4096, 64
 ANSWERS, COUNTERS = 0, 8 * N_HPUS  # offsets in the context's handler memory
 TICK_NS = 250
 
-IPV4 = {"word": 3, "mask": 0xFFFF0000, "low": 0x08000000}
-ECHO_REQUEST = {"rules": [IPV4, {"word": 5, "mask": 0xFF, "low": 1}, {"word": 8, "mask": 0xFF00, "low": 0x0800}]}
-UDP = {"rules": [IPV4, {"word": 5, "mask": 0xFF, "low": 17}]}
+# IPv4 without options, and below a protocol that is not in fragments. FPsPIN's own rules compare only the Ethernet type
+# and the protocol, so that its handlers would take options for the header of UDP.
+IPV4 = {"word": 3, "mask": 0xFFFFFF00, "low": 0x08004500}
+
+
+def _whole(protocol: int) -> dict[str, int]:
+    return {"word": 5, "mask": 0x3FFF00FF, "low": protocol}
+
+
+ECHO_REQUEST = {"rules": [IPV4, _whole(1), {"word": 8, "mask": 0xFF00, "low": 0x0800}]}
+UDP = {"rules": [IPV4, _whole(17)]}
 SLMP_PORT = 9330
 SLMP = {
     "rules": [*UDP["rules"], {"word": 9, "mask": 0xFFFF0000, "low": SLMP_PORT << 16}],

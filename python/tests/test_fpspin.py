@@ -189,6 +189,60 @@ def test_lengths_and_places_of_slmp_packets_are_not_trusted(program: str) -> Non
         assert computer.host.read(offset=host.N_HPUS * host.PAGE).count(0) == written
 
 
+@pytest.mark.parametrize("program", ["slmp_receive.c", "datatype.c"])
+def test_packets_that_end_within_the_header_of_slmp_are_ignored(program: str) -> None:
+    """The places of their missing bytes have those of an earlier packet, which made them a whole packet."""
+    computer = host.Computer(program=program, rule_set=host.SLMP, host_bytes=4096)
+    computer.memory.write(struct.pack("<4I2I", 4096, 1, 4096, 0, 1, 4096), offset=256)  # of `datatype.c`
+    packet = host.slmp(host.SYN | host.END, 0, 0, b"\1" * 8)
+    computer.ask(packet)
+    computer.advance(computer.now + 100_000)
+    calls = len(computer.calls)
+    computer.host.write(b"?" * 4096, offset=host.N_HPUS * host.PAGE)
+    for size in range(44, 52):
+        computer.machine.send([packet[:size]])
+        computer.advance(computer.now + 100_000)
+        assert computer.machine.is_idle and not computer.machine.take_sent(), size
+    assert len(computer.calls) == calls == 1
+    assert computer.host.read(offset=host.N_HPUS * host.PAGE, size=4096) == b"?" * 4096
+    computer.ask(host.slmp(host.SYN, 0, 0, b"\1" * 8))  # the card still works
+
+
+def test_offsets_whose_place_wraps_around_are_ignored() -> None:
+    """Blocks of 8 bytes, 16 apart: the one of byte 2^31 would be at 2^32, and that of 2^32 - 8 at 2^33 - 16."""
+    computer = host.Computer(program="datatype.c", rule_set=host.SLMP, host_bytes=4096)
+    computer.memory.write(struct.pack("<4I2I", 8, 1, 4096, 0, 0, 16), offset=256)
+    for offset in (1 << 31, (1 << 32) - 8, (1 << 32) - 1, 2048):
+        computer.machine.send([host.slmp(host.SYN, 0, offset, b"\1" * 16)])
+        computer.advance(computer.now + 100_000)
+        assert computer.machine.is_idle and not computer.machine.take_sent(), offset
+    assert not any(computer.host.read(offset=host.N_HPUS * host.PAGE, size=4096))
+    computer.ask(host.slmp(host.SYN, 0, 2032, b"\1" * 16))
+    assert computer.host.read(offset=host.N_HPUS * host.PAGE, size=4096).count(1) == 16
+
+
+def with_options(packet: bytes) -> bytes:
+    """The packet with 4 bytes of options behind its IPv4 header."""
+    length = struct.pack(">H", len(packet) - 14 + 4)
+    return packet[:14] + b"\x46" + packet[15:16] + length + packet[18:34] + bytes(4) + packet[34:]
+
+
+def test_options_fragments_and_packets_without_all_headers_reach_no_handler() -> None:
+    ping, udp = host.ping(18), host.udp(bytes(20), port=7)
+    slmp = host.slmp(host.SYN | host.END, 0, 0, b"\1" * 8)
+    for program, rule_set, packet in (
+        ("icmp_echo.c", host.ECHO_REQUEST, ping), ("udp_echo.c", host.UDP, udp), ("slmp_receive.c", host.SLMP, slmp),
+    ):  # fmt: skip
+        computer = host.Computer(program=program, rule_set=rule_set, host_bytes=4096)
+        fragment = packet[:20] + b"\0\1" + packet[22:]
+        cut = [packet[:size] for size in range(24, 42)]
+        for wrong in (with_options(packet), fragment, *cut):
+            computer.machine.send([wrong])
+            computer.advance(computer.now + 100_000)
+            assert computer.machine.is_idle and not computer.machine.take_sent(), (program, len(wrong))
+        computer.ask(packet)
+
+
 @pytest.mark.parametrize("kind", ["complex", "simple"])
 def test_parallel_messages_scatter_into_their_datatypes(kind: str) -> None:
     computer, _ = datatypes.receive(datatypes.TYPES[kind], parallel=2, elements=1)  # compares every byte

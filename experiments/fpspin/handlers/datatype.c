@@ -4,8 +4,9 @@
  *
  * The datatype is a block of bytes, repeated on up to 8 levels, innermost first; the host writes it to handler
  * memory behind the counters. The place of a packet's first byte follows from its offset in the message, so messages
- * have no state and packets may come in any order. Within a packet the levels count up like an odometer. Data that
- * would not be within the message's part of the buffer are not written.
+ * have no state and packets may come in any order. Within a packet the levels count up like an odometer. Packets without
+ * all headers, and those whose data would not be within the message's part of the buffer, are not acknowledged; such data
+ * are not written.
  *
  * The lowest 4 bits of the first byte of a message's number are its slot in the host's buffer. The completion handler
  * calls the host with this slot. Counter 0: cycles of payload handlers.
@@ -43,30 +44,36 @@ __handler__ void datatype_ph(handler_args_t *args)
     slmp_headers_t *headers = (slmp_headers_t *)args->task->pkt_mem;
     const datatype_t *type = datatype(args);
     uint32_t n_levels = type->n_levels, block = type->block;
-    uint32_t slot_bytes = type->slot_bytes, slot_at = slot_of(headers) * slot_bytes;
+    uint32_t slot_bytes = type->slot_bytes;
+    uint64_t slot_at = (uint64_t)slot_of(headers) * slot_bytes;
     uint64_t base = fpspin_host(args) + FPSPIN_HPUS * FPSPIN_PAGE + slot_at;
 
     uint32_t offset = spin_ntohl(headers->slmp.offset), left = slmp_size(args->task);
-    if (!slmp_fits(args->task, slot_at, slot_bytes)) {
+    if (!slmp_has_headers(args->task) || !slmp_fits(args->task, slot_at, slot_bytes)) {
         return;
     }
     level_t level[MOST_LEVELS]; /* a copy in L1, because a load from handler memory takes more than 20 cycles */
     uint32_t at[MOST_LEVELS];
-    uint32_t number = offset / block, place = 0;
+    uint32_t number = offset / block;
+    uint64_t first = 0; /* the last level has no end, so this can exceed 32 bits */
     for (uint32_t i = 0; i < n_levels; i++) {
         level[i] = type->level[i];
         bool is_last = i + 1 == n_levels;
         at[i] = is_last ? number : number % level[i].count;
         number = is_last ? 0 : number / level[i].count;
-        place += at[i] * level[i].stride;
+        first += (uint64_t)at[i] * level[i].stride;
     }
 
+    if (first >= slot_bytes) {
+        return;
+    }
+    uint32_t place = (uint32_t)first;
     uintptr_t from = (uintptr_t)(headers + 1);
     uint32_t within = offset % block;
     while (left > 0) {
         uint32_t size = block - within < left ? block - within : left;
         if (place >= slot_bytes || within + size > slot_bytes - place) {
-            break;
+            return;
         }
         spin_cmd_t copy;
         spin_dma_to_host(base + place + within, from, size, false, &copy);
@@ -90,5 +97,7 @@ __handler__ void datatype_ph(handler_args_t *args)
 
 __handler__ void datatype_th(handler_args_t *args)
 {
-    fpspin_call(args, FPSPIN_PAGE + slot_of((slmp_headers_t *)args->task->pkt_mem));
+    if (slmp_has_headers(args->task)) {
+        fpspin_call(args, FPSPIN_PAGE + slot_of((slmp_headers_t *)args->task->pkt_mem));
+    }
 }

@@ -22,20 +22,20 @@ typedef struct __attribute__((__packed__)) {
     slmp_t slmp;
 } slmp_headers_t;
 
-/* Bytes of data in the packet: those that UDP announces, as far as the packet has them. */
+/* True if the packet has all headers. The card's rules compare words, so a packet that ends within SLMP's header matches them. */
+static inline bool slmp_has_headers(const task_t *task) { return task->pkt_mem_size >= sizeof(slmp_headers_t); }
+
+/* Bytes of data in a packet with all headers: those that UDP announces, as far as the packet has them. */
 static inline uint32_t slmp_size(const task_t *task)
 {
     const slmp_headers_t *headers = (const slmp_headers_t *)task->pkt_mem;
-    const uint32_t before = __builtin_offsetof(slmp_headers_t, udp), size = task->pkt_mem_size;
-    if (size < sizeof *headers) {
-        return 0;
-    }
-    const uint32_t end = MIN(before + spin_ntohs(headers->udp.length), size);
+    const uint32_t before = __builtin_offsetof(slmp_headers_t, udp);
+    const uint32_t end = MIN(before + spin_ntohs(headers->udp.length), task->pkt_mem_size);
     return end > sizeof *headers ? end - sizeof *headers : 0;
 }
 
 /* True if the host's buffer, behind the pages of the HPUs, has room for `size` bytes at this place. */
-static inline bool slmp_fits(const task_t *task, uint32_t at, uint32_t size)
+static inline bool slmp_fits(const task_t *task, uint64_t at, uint32_t size)
 {
     const uint32_t pages = FPSPIN_HPUS * FPSPIN_PAGE, room = task->host_mem_size;
     return room >= pages && size <= room - pages && at <= room - pages - size;

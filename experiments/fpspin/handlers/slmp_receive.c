@@ -4,8 +4,8 @@
  *
  * The header handler prints a line if a message does not begin at its first byte or does not ask for an
  * acknowledgement. The payload handler copies the data without waiting, since the card keeps the packet until the copy
- * is done, and acknowledges packets that ask for it. Packets that the host's buffer has no room for are ignored. The
- * completion handler calls the host with the message's length.
+ * is done, and acknowledges packets that ask for it. Packets without all headers, and those that the host's buffer has
+ * no room for, are ignored. The completion handler calls the host with the message's length.
  */
 #include "slmp.h"
 #include <stdio.h>
@@ -15,7 +15,8 @@
 __handler__ void slmp_receive_hh(handler_args_t *args)
 {
     slmp_headers_t *headers = (slmp_headers_t *)args->task->pkt_mem;
-    if (headers->slmp.offset != 0 || (headers->slmp.flags & spin_htons(SLMP_SYN)) == 0) {
+    if (slmp_has_headers(args->task) &&
+        (headers->slmp.offset != 0 || (headers->slmp.flags & spin_htons(SLMP_SYN)) == 0)) {
         printf("a message begins at byte %lu with flags %#x\n", (unsigned long)spin_ntohl(headers->slmp.offset),
                spin_ntohs(headers->slmp.flags));
     }
@@ -25,7 +26,7 @@ __handler__ void slmp_receive_ph(handler_args_t *args)
 {
     slmp_headers_t *headers = (slmp_headers_t *)args->task->pkt_mem;
     uint32_t size = slmp_size(args->task), offset = spin_ntohl(headers->slmp.offset);
-    if (!slmp_fits(args->task, offset, size)) {
+    if (!slmp_has_headers(args->task) || !slmp_fits(args->task, offset, size)) {
         return;
     }
     if (size > 0) {
@@ -42,7 +43,7 @@ __handler__ void slmp_receive_th(handler_args_t *args)
 {
     slmp_headers_t *headers = (slmp_headers_t *)args->task->pkt_mem;
     uint32_t size = slmp_size(args->task), offset = spin_ntohl(headers->slmp.offset);
-    if (slmp_fits(args->task, offset, size)) {
+    if (slmp_has_headers(args->task) && slmp_fits(args->task, offset, size)) {
         fpspin_call(args, offset + size);
     }
 }
