@@ -541,3 +541,31 @@ def test_impossible_messages_are_refused() -> None:
         endpoint.post(8192)
     with pytest.raises(UsageError, match="ranks is 17, must be 2 to 16"):
         Matching().network(17)
+
+
+def ended_early(**settings: int) -> str:
+    """The error of a run whose receiver waits for a second message that its sender does not send."""
+    service = Matching()
+    net = spinet.Network(service.network(2), seed=1)
+
+    def sender(host: RunningHost) -> Steps:
+        endpoint = service.connect(host)
+        yield host.sleep("20 us")
+        yield from endpoint.wait(endpoint.send(1, b"one", tag=3))
+
+    def receiver(host: RunningHost) -> Steps:
+        endpoint = service.connect(host, **settings)
+        yield host.sleep("20 us")
+        yield from endpoint.wait(*(endpoint.post(10, source=0, tag=3) for _ in range(2)))
+
+    net[0].host.program, net[1].host.program = sender, receiver
+    with pytest.raises(UsageError) as caught:
+        net.run()
+    return str(caught.value)
+
+
+def test_a_wait_for_a_sender_that_has_ended_fails() -> None:
+    text = ended_early(patience_ns=30_000)
+    assert "n1 waited 30000 ns for receive 2 (from rank 0, tag 3, ignore 0x0, comm 0)" in text
+    with pytest.raises(UsageError, match="patience_ns is 0, must be 1 to"):
+        Matching().connect(RunningHost(0, ["n0"]), patience_ns=0)

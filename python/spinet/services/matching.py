@@ -111,6 +111,10 @@ class Send:
     _frame: bytes = field(default=b"", repr=False)
     _block: tuple[int, int] | None = field(default=None, repr=False)
 
+    def __str__(self) -> str:
+        """Name the message in errors."""
+        return f"message {self.number} to rank {self.to}, {self.size} bytes"
+
 
 @dataclass(kw_only=True)
 class Receive:
@@ -150,6 +154,11 @@ class Receive:
     _cancels: int = field(default=-1, repr=False)  # frames sent to cancel it; -1 unless it is to be cancelled
     _cancel_ps: int = field(default=0, repr=False)
     _holds: bool = field(default=False, repr=False)
+    _wanted: str = field(default="", repr=False)
+
+    def __str__(self) -> str:
+        """Name the receive or probe in errors."""
+        return f"{self.mode} {self.number} ({self._wanted})"
 
 
 class Blocks:
@@ -265,7 +274,7 @@ class Matching:
         }
 
     def connect(self, host: RunningHost, **settings: int) -> Endpoint:
-        """The endpoint of a host, for its program. `settings` are ``timeout_ns``, ``attempts`` and ``poll_ns``."""
+        """The endpoint of a host, for its program. `settings` are those of `Endpoint`."""
         return Endpoint(host, area_bytes=self.area_bytes, **settings)
 
     @staticmethod
@@ -286,6 +295,8 @@ class Endpoint:
         Number of attempts without an answer after which the endpoint gives up.
     poll_ns
         Time between two looks at host memory.
+    patience_ns
+        Time after which `wait` fails if nothing that it waits for has ended meanwhile.
     """
 
     def __init__(
@@ -296,11 +307,14 @@ class Endpoint:
         timeout_ns: int = 20_000,
         attempts: int = 50,
         poll_ns: int = 50,  # assumed: as in spinet.services.Client
+        patience_ns: int = 20_000_000,  # assumed: more than the 15 ms of all attempts of a message below 64 KiB
     ) -> None:
-        if attempts < 1 or timeout_ns < 1 or poll_ns < 1:
-            raise UsageError(f"attempts {attempts}, timeout_ns {timeout_ns}, poll_ns {poll_ns}: must be 1 or more")
+        settings = {"attempts": attempts, "timeout_ns": timeout_ns, "poll_ns": poll_ns, "patience_ns": patience_ns}
+        for name, value in settings.items():
+            _core.whole(name, value, bits=63, least=1)
         self.host = host
         self._timeout_ps, self._attempts, self._poll_ns = timeout_ns * 1000, attempts, poll_ns
+        self._patience_ns = patience_ns
         self._blocks = Blocks(_AREA_AT, _AREA_AT + area_bytes)
         self._taken = 0
         self._gaps: dict[int, int] = {}
@@ -406,6 +420,11 @@ class Endpoint:
         self._posted += 1
         own = self.host.number
         made = Receive(number=self._posted, mode=mode, _block=block, _holds=mode == "improbe")
+        if mode == "mrecv":
+            made._wanted = f"the message of probe {head['receive']}"
+        else:
+            sender = "any rank" if source is None else f"rank {source}"
+            made._wanted = f"from {sender}, tag {head['tag']}, ignore {head['ignore']:#x}, comm {head['comm']}"
         peer = NUMBERS["ANY"] if source is None else source
         frame = Head(kind="post", mode=MODES[mode], sender=own, number=self._posted, peer=peer, **head)
         made._frame = frame.frame(source=own, target=own)
@@ -414,10 +433,26 @@ class Endpoint:
         return made
 
     def wait(self, *wanted: Send | Receive) -> Steps:
-        """Wait until all of these have ended."""
-        while any(not one.status for one in wanted):
+        """Wait until all of these have ended.
+
+        Raises
+        ------
+        UsageError
+            If none of them has ended for `patience_ns`: for example, the program of a receive's sender has ended.
+        """
+        waiting = [one for one in wanted if not one.status]
+        since_ps = self.host.now_ps
+        while waiting:
             yield self.host.sleep(f"{self._poll_ns} ns")
             yield from self._look()
+            left = [one for one in waiting if not one.status]
+            if len(left) < len(waiting):
+                waiting, since_ps = left, self.host.now_ps
+            elif self.host.now_ps - since_ps >= self._patience_ns * 1000:
+                raise UsageError(
+                    f"the host of {self.host.name} waited {self._patience_ns} ns for {', '.join(map(str, waiting))}",
+                    hint="does the other program still run? A greater patience_ns waits longer",
+                )
 
     def progress(self, time_ns: int) -> Steps:
         """For this time, look at host memory and repeat messages and receives without an answer."""
