@@ -293,6 +293,12 @@ def test_accumulate_multiplies_complex_numbers_of_several_origins() -> None:
     assert np.allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize(("custom", "n_bytes"), [(None, (0, 2, 1023)), ("operators/complex.h", (0, 4, 1020))])
+def test_accumulate_ignores_parts_of_elements(custom: str | None, n_bytes: tuple[int, ...]) -> None:
+    group = Group(operation="accumulate", size=2, n_bytes=2048, custom=custom)
+    assert answers(group, 1, [data_packet(group, 1, (0, 0, 0, n), n) for n in n_bytes]) == []
+
+
 @pytest.mark.parametrize(
     ("operation", "data"), [("ring", 32 * 6), ("broadcast", 32 * 3), ("alltoall", 32 * 12), ("barrier", 4 * 2)]
 )

@@ -19,7 +19,8 @@ __handler__ void accumulate_ph(handler_args_t *args)
     const task_t *task = args->task;
     const group_t *group = group_of(args);
     const group_head_t *head = group_head(task);
-    if (head == NULL || head->block >= group->blocks || head->bytes > group_block_bytes(group, head->block)) {
+    if (head == NULL || head->block >= group->blocks || head->bytes > group_block_bytes(group, head->block) ||
+        head->bytes == 0 || head->bytes % spin_type_bytes(TYPE) != 0) {
         return;
     }
     spin_lock_t *locks = (spin_lock_t *)((uint8_t *)task->handler_mem + GROUP_CONFIGURATION_BYTES);
