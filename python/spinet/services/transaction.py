@@ -145,11 +145,32 @@ def log(memory: bytes) -> list[Entry]:
     return entries
 
 
-def recover(memory: bytes) -> dict[int, int]:
-    """The values of all records that committed transactions wrote, from a participant's log."""
+def recover(memory: bytes, *others: bytes) -> dict[int, int]:
+    """The values of all records that committed transactions wrote, from a participant's log.
+
+    A client that dies between its commits leaves a transaction ``committed`` at some participants and ``prepared`` at
+    others. It counts as committed at all of them: a client sends a commit only if all have voted for it.
+
+    Parameters
+    ----------
+    memory
+        The log of the participant whose records are wanted.
+    others
+        The logs of the other participants.
+
+    Raises
+    ------
+    UsageError
+        If one log has a transaction as committed and another one as aborted.
+    """
+    entries = [entry for part in (memory, *others) for entry in log(part)]
+    committed = {entry.transaction for entry in entries if entry.state == "committed"}
+    for entry in entries:
+        if entry.state == "aborted" and entry.transaction in committed:
+            raise UsageError(f"transaction {entry.transaction} is committed in one log and aborted in another")
     values: dict[int, int] = {}
     for entry in log(memory):
-        if entry.state == "committed":
+        if entry.transaction in committed:
             values.update(entry.writes)
     return values
 
@@ -194,7 +215,8 @@ class Coordinator(client.Client):
         Raises
         ------
         UsageError
-            If a participant refuses a request, or does not reply. Then the outcome may be unknown.
+            If a participant refuses a request, or does not reply. Before the first commit, the transaction is aborted,
+            and participants that reply have no locks of it. Later, it is committed wherever a commit arrives.
         """
         self._count += 1
         number = (self.number + 1) * _TRANSACTIONS + self._count
@@ -204,11 +226,27 @@ class Coordinator(client.Client):
         for node, numbers in own.items():
             if len(numbers) > MOST or len(set(numbers)) < len(numbers):
                 raise UsageError(f"records of node {node}: {numbers}, must be at most {MOST}, each of them once")
-        locks = {node: lock(number, numbers) for node, numbers in own.items()}
-        found: dict[int, Answer] = yield from self._ask(locks)
+        try:
+            outcome: Outcome = yield from self._vote(number, own, change)
+        except Exception:
+            # No commit was sent. A request without a reply may have locked records, so all participants abort.
+            yield from self._send(dict.fromkeys(own, end(number, ABORT)))
+            raise
+        if outcome.status != "conflict":
+            yield from self._ask(dict.fromkeys(own, end(number, COMMIT if outcome.status == "committed" else ABORT)))
+        return outcome
+
+    def _vote(
+        self,
+        number: int,
+        own: Mapping[int, Sequence[int]],
+        change: Callable[[dict[Record, int]], Mapping[Record, int]],
+    ) -> Steps:
+        """Lock the records, compute the new values and collect the votes. Locks stay unless there is a conflict."""
+        found = yield from self._ask({node: lock(number, numbers) for node, numbers in own.items()})
         locked = [node for node, answer in found.items() if _status(answer) == "ok"]
         if len(locked) < len(own):
-            yield from self._ask({node: end(number, ABORT) for node in locked})
+            yield from self._ask(dict.fromkeys(locked, end(number, ABORT)))
             return Outcome(number=number, status="conflict", values={}, writes={})
         values = {
             (node, record): value
@@ -224,17 +262,21 @@ class Coordinator(client.Client):
         }
         votes = yield from self._ask(prepares)
         is_committed = all(_status(answer) == "ok" for answer in votes.values())
-        yield from self._ask({node: end(number, COMMIT if is_committed else ABORT) for node in own})
         status = "committed" if is_committed else "full"
         return Outcome(number=number, status=status, values=values, writes=writes if is_committed else {})
 
+    def _send(self, requests: Mapping[int, tuple[int, bytes]]) -> Steps:
+        """Send a request to each participant, and wait for all replies or until the client gives up."""
+        answers: list[Answer] = yield from self.perform(list(requests.values()), servers=list(requests))
+        return dict(zip(requests, answers, strict=True))
+
     def _ask(self, requests: Mapping[int, tuple[int, bytes]]) -> Steps:
-        """Send a request to each participant, and wait for all replies."""
-        answers = yield from self.perform(list(requests.values()), servers=list(requests))
-        for node, answer in zip(requests, answers, strict=True):
+        """The same, if no participant refuses its request or does not reply."""
+        answers: dict[int, Answer] = yield from self._send(requests)
+        for node, answer in answers.items():
             if _status(answer) not in ("ok", "conflict", "full"):
                 raise UsageError(f"participant {node}: {_status(answer)}: {answer}")
-        return dict(zip(requests, answers, strict=True))
+        return answers
 
 
 def _status(answer: Answer) -> str:
