@@ -174,13 +174,31 @@ def test_a_network_forwards_and_counts_are_conserved_on_any_number_of_threads() 
         ("a: forward 10.0.0", "rules:1: no IPv4 address (found `10.0.0`"),
         ("a: drop via 02:00:00:00:00:01", "rules:1: `via` is for forwarded packets (found `drop`; allowed forward)"),
         ("a: drop\nb: drop\na: host", "rules:3: two rules have the name `a`"),
-        ("default: drop", "a rule has the name `default`"),
+        ("a: drop\ndefault: drop", "rules:2: a rule has the name `default`"),
     ],
 )
 def test_errors_name_the_line_what_was_found_and_what_is_allowed(text: str, error: str) -> None:
     with pytest.raises(UsageError) as raised:
         Classifier(text)
     assert str(raised.value).startswith(error), raised.value
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("a: dorp", "did you mean drop?"),
+        ("a: forwards 10.0.0.1", "did you mean forward?"),
+        ("a: drop form 10.0.0.1", "did you mean from?"),
+        ("a: drop pritority 3", "did you mean priority?"),
+        ("a: drop tpc", "did you mean tcp?"),
+        ("a: reject", ""),
+        ("a: drop sctp", ""),
+    ],
+)
+def test_errors_name_the_nearest_word(text: str, hint: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        rules.parse(text)
+    assert raised.value.hint == hint
 
 
 def test_files_of_rules_are_read_and_named_in_errors(tmp_path: Path) -> None:

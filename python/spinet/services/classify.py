@@ -26,7 +26,7 @@ _COVERS = 1 << 31
 _HEADER_BYTES, _NODE_BYTES, _RANGE_BYTES, _ACTION_BYTES, _COUNTER_BYTES = 32, 8, 40, 16, 8
 _LEAF_RULES = (1, 2, 4, 8, 16, 32, 64)
 MAX_BYTES = 1 << 20
-DEFAULT = Rule(name="default", action="host")
+DEFAULT = Rule(name=texts.DEFAULT, action="host")
 """The last rule, which matches all packets."""
 
 Box = tuple[Range, ...]

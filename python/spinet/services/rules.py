@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import difflib
 import ipaddress
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,11 +20,14 @@ FIELDS = ("source address", "destination address", "source port", "destination p
 ALL: tuple[Range, ...] = ((0, 0xFFFF_FFFF), (0, 0xFFFF_FFFF), (0, 0xFFFF), (0, 0xFFFF), (0, 0xFF))
 """All values of each field."""
 
-PROTOCOLS = {"icmp": 1, "tcp": 6, "udp": 17}
+PROTOCOLS = {"tcp": 6, "udp": 17, "icmp": 1}
 ACTIONS = ("drop", "host", "forward")
+DEFAULT = "default"
+"""Name of the rule behind all others."""
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}")
-_WORDS = "from, to, via, priority, any, tcp, udp, icmp or a protocol from 0 to 255"
+_KEYS = ("from", "to", "via", "priority")
+_WORDS = (*_KEYS, "any", *PROTOCOLS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +83,8 @@ def parse(text: str, *, name: str = "rules") -> list[Rule]:
         rule = _Line(f"{name}:{number}", content).rule()
         if rule.name in rules:
             raise UsageError(f"{name}:{number}: two rules have the name `{rule.name}`")
+        if rule.name == DEFAULT:
+            raise UsageError(f"{name}:{number}: a rule has the name `{DEFAULT}`, which is the name of the last rule")
         rules[rule.name] = rule
     return sorted(rules.values(), key=lambda rule: -rule.priority)
 
@@ -107,8 +113,13 @@ class _Line:
         if not sign or _NAME.fullmatch(self._name) is None:
             self._fail("a rule begins with a name and a colon", self._name, "letters, digits, `_`, `.` and `-`")
 
-    def _fail(self, problem: str, found: str, allowed: str) -> None:
-        raise UsageError(f"{self._place}: {problem} (found `{found}`; allowed {allowed})")
+    def _fail(self, problem: str, found: str, allowed: str, *, known: Sequence[str] = ()) -> None:
+        """Raise an error, with a hint if one of the `known` words is near."""
+        near = difflib.get_close_matches(found, known, n=1)
+        raise UsageError(
+            f"{self._place}: {problem} (found `{found}`; allowed {allowed})",
+            hint=f"did you mean {near[0]}?" if near else "",
+        )
 
     def _next(self, what: str) -> str:
         word = next(self._words, None)
@@ -119,7 +130,7 @@ class _Line:
     def rule(self) -> Rule:
         action = self._next(f"an action: {', '.join(ACTIONS)}")
         if action not in ACTIONS:
-            self._fail("unknown action", action, ", ".join(ACTIONS))
+            self._fail("unknown action", action, ", ".join(ACTIONS), known=ACTIONS)
         address, port, mac = "0.0.0.0", None, bytes(6)
         if action == "forward":
             address, port = self._destination(self._next("an address"))
@@ -128,7 +139,7 @@ class _Line:
         priority = 0
         seen: set[str] = set()
         for word in self._words:
-            kind = word if word in ("from", "to", "via", "priority") else "protocol"
+            kind = word if word in _KEYS else "protocol"
             if kind in seen:
                 self._fail(f"{kind} comes twice", word, "one")
             seen.add(kind)
@@ -142,7 +153,8 @@ class _Line:
             elif word != "any":
                 number = PROTOCOLS.get(word)
                 if number is None and not word.isdecimal():
-                    self._fail("unknown word", word, _WORDS)
+                    allowed = f"{', '.join(_WORDS)} or a protocol from 0 to 255"
+                    self._fail("unknown word", word, allowed, known=_WORDS)
                 number = self._number(word, "protocol", 255) if number is None else number
                 ranges[4] = (number, number)
         has_ports = port is not None or ranges[2] != ALL[2] or ranges[3] != ALL[3]
