@@ -16,6 +16,7 @@ __all__ = ["Example", "copy", "examples", "find"]
 
 _CAPTURES = "captures"
 _NETWORKS = "experiments/networks"
+_KERNELS = "experiments/spin/handlers"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,12 +29,10 @@ class Example:
 
 
 def examples() -> list[Example]:
-    """All of them: handlers, captures, networks with their schedules."""
-    handlers = toolchain.sdk_dir() / "examples"
-    found = [
-        Example(name=f"sdk/examples/{path.relative_to(handlers).as_posix()}", about=_about(path), path=path)
-        for path in sorted(handlers.rglob("*.c"), key=lambda path: (path.parent != handlers, path.name))
-    ]
+    """All of them: handlers and services with their headers, captures, networks with their schedules."""
+    found = _sources(toolchain.sdk_dir() / "examples", "sdk/examples")
+    found += _sources(toolchain.sdk_dir() / "services", "sdk/services")
+    found += _sources(_dir(_KERNELS, "osmosis.c"), _KERNELS, "osmosis.c", "osmosis_place.h")
     captures = _dir(_CAPTURES, "README.md")
     abouts = dict(re.findall(r"^\| `(\S+)` \| \d+ \| (.*) \|$", (captures / "README.md").read_text(), re.MULTILINE))
     found += [
@@ -93,10 +92,20 @@ def copy(folder: str | Path, names: Sequence[str] = ()) -> list[Path]:
     return places
 
 
+def _sources(folder: Path, name: str, *patterns: str) -> list[Example]:
+    """C files of a folder that `name` stands for; by default all, also those of its folders."""
+    paths = [path for pattern in patterns or ("*.c", "*.h") for path in folder.rglob(pattern)]
+    return [
+        Example(name=f"{name}/{path.relative_to(folder).as_posix()}", about=_about(path), path=path)
+        for path in sorted(paths, key=lambda path: (path.parent != folder, path.suffix, path.name))
+    ]
+
+
 def _names_of(example: Example) -> set[str]:
     parts = example.name.split("/")
     ends = {"/".join(parts[at:]) for at in range(len(parts))}
-    return ends | {end.rpartition(".")[0] for end in ends}
+    # `matching` is matching.c, not its header.
+    return ends if example.name.endswith(".h") else ends | {end.rpartition(".")[0] for end in ends}
 
 
 def _about(source: Path) -> str:

@@ -203,6 +203,24 @@ def test_build_errors_are_errors_of_spinet_with_the_compilers_words(tmp_path: Pa
         spinet.run(program=source, traffic="udp:count=1")
 
 
+def test_all_files_that_guides_show_are_among_the_examples() -> None:
+    """Handlers, captures and networks in commands and programs of README.md and the guides."""
+    root = Path(__file__).parents[2]
+    pages = [root / "README.md", *(root / "docs").glob("*.md"), *(root / "docs" / "guides").glob("*.md")]
+    pattern = r"\b(?:sdk/(?:examples|services)|experiments|captures)/[\w./-]+\.(?:c|h|toml|goal|pcap)\b"
+    shown = {name for page in pages for name in re.findall(pattern, page.read_text())}
+    assert len(shown) > 15
+    assert shown <= {one.name for one in examples.examples()}
+
+
+@pytest.mark.parametrize(
+    "program", ["sdk/services/kv.c", "sdk/services/functions/sum.c", "experiments/spin/handlers/osmosis.c"]
+)
+def test_copied_sources_have_their_headers(tmp_path: Path, program: str) -> None:
+    examples.copy(tmp_path)
+    assert spinet.toolchain.build([tmp_path / program]).elf.is_file()
+
+
 def test_examples_are_found_copied_and_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     known = {one.name: one for one in examples.examples()}
     assert {"sdk/examples/ping_pong.c", "sdk/examples/panic/nat.c", "captures/memcached.pcap"} <= known.keys()
