@@ -15,7 +15,7 @@ import reedsolo
 from spinet import storage
 from spinet._core import UsageError
 from spinet.storage import client, gf256, metadata, wire
-from spinet.storage.node import TIMEOUT_CYCLES
+from spinet.storage.node import MAX_CARD_BYTES, TIMEOUT_CYCLES
 
 from storage_cluster import HOST_BYTES, Cluster
 
@@ -402,6 +402,28 @@ def test_the_guide_runs() -> None:
     names: dict[str, object] = {}
     for code in re.findall(r"```python\n(.*?)```", guide, flags=re.DOTALL):
         exec(code, names)
+
+
+def test_the_guide_states_the_limits_of_the_code() -> None:
+    guide = (Path(__file__).resolve().parents[2] / "docs/guides/storage.md").read_text()
+    stated = guide.partition("**Sizes.**")[2].partition("- **")[0]
+    limits = [wire.MAX_BYTES >> 20, wire.MAX_NODES, wire.MAX_PARITY, wire.constant("STRIPES"), MAX_CARD_BYTES]
+    assert [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", stated)] == limits
+
+
+def test_replicas_and_parity_nodes_check_capabilities(cluster: Cluster) -> None:
+    """Each node checks the request, not only the one that the client sends it to."""
+    ip, forged = cluster.ips[6], cluster.metadata.grant("10.0.0.9")
+    settings: list[dict[str, object]] = [
+        {"policy": "chain", "k": 3, "rank": 2, "nodes": tuple(cluster.ips[:3])},
+        {"policy": "code parity", "k": 3, "m": 2, "rank": 1},
+        {"policy": "raid parity", "rank": 1},
+    ]
+    for one in settings:
+        request = client.changed(cluster.client.write(ip, AT, b"x" * 3000), capability=forged, **one)
+        cluster.run(request)
+        assert request.replies == {ip: "forged"}, one
+    assert not any(cluster.host(ip, 0, HOST_BYTES))
 
 
 def test_arrays_are_data(cluster: Cluster) -> None:
