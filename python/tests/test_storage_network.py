@@ -92,7 +92,8 @@ def test_writes_and_reads_are_exact_on_all_nodes_and_at_the_reader(faults: str) 
         client.replicate(nodes[:3], 20_000, data[1], strategy="tree"),
         client.encode(nodes[:3], nodes[3:], 40_000, data[2]),
     ]
-    n = 16 if "loss" in faults or "reorder" in faults else 1
+    # With reordering alone, at least 3 of 4 attempts succeed at each node, and one is enough.
+    n = 16 if "loss" in faults else 6 if "reorder" in faults else 1
     frames = [frame for write in writes for frame in attempts(client, write, n, RETRY_NS // 4)]
     frames.sort(key=lambda frame: frame[0])
     end = frames[-1][0] + RETRY_NS
