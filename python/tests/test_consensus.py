@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -212,6 +213,38 @@ def test_a_network_of_replicas_answers_all_requests(size: int, faults: str | Non
         for number, slot in replies.items():
             assert longest[slot] == Entry(client=ip, number=number, value=service.value(client, number))
     assert len(consensus.commands(longest)) == 12
+
+
+class SilentHost:
+    """A host whose card follows a leader and sees no sign of life. `leads` has the intervals in which it takes over."""
+
+    def __init__(self) -> None:
+        self.now_ps = self.intervals = 0
+        self.leads: list[int] = []
+
+    def sleep(self, time: str) -> None:
+        self.now_ps += int(time.removesuffix(" ns")) * 1000
+        self.intervals += 1
+
+    def read(self, at: int, size: int) -> None:
+        """The program gets the status from its caller."""
+
+    def send_frame(self, frame: bytes) -> None:
+        if consensus.Message.parse(frame).kind == "lead":
+            self.leads.append(self.intervals - 1)  # without the sleep before the start
+
+
+@pytest.mark.parametrize(("rank", "first"), [(1, 2), (2, 6)])
+def test_a_replica_doubles_its_patience_whenever_it_takes_over(rank: int, first: int) -> None:
+    host = SilentHost()
+    service = Consensus(patience=2, tick_ns=1500, until_ns=4_000_000)
+    program = service.replica_program(rank)(host)  # type: ignore[arg-type]
+    next(program)
+    with pytest.raises(StopIteration):
+        while True:
+            program.send(bytes(16))
+    waits = [later - earlier for earlier, later in pairwise([0, *host.leads])]
+    assert waits[:8] == [first * min(2**turn, 64) for turn in range(8)]
 
 
 def test_commands_come_once_in_the_order_of_their_first_slot() -> None:

@@ -49,6 +49,7 @@ _ENTRY = struct.Struct(f"<4sIII{VALUE_BYTES}s")
 _MESSAGE = struct.Struct("<BBBxIIII")
 _KIND_NUMBERS = {name: number for number, name in KINDS.items()}
 _NO_CLIENT = "0.0.0.0"
+_PATIENCE_GROWTH = 64  # assumed: 64 times the default of 16 us is 1 ms, longer than a frame of these networks is late
 assert _ENTRY.size == NUMBERS["ENTRY_BYTES"]
 assert NUMBERS["MESSAGE_AT"] + _MESSAGE.size + _ENTRY.size == NUMBERS["FRAME_BYTES"]
 
@@ -214,7 +215,9 @@ class Consensus:
         Number of requests of each client.
     tick_ns, patience
         Interval of the hosts' timers, and the number of intervals without a sign of life of a leader after which
-        replica 1 takes over. Each next replica waits 4 intervals longer.
+        replica 1 takes over. Each next replica waits 4 intervals longer. A replica doubles its patience whenever it
+        takes over, up to 64 times the first one, so that late signs of life do not make replicas depose each other
+        for good.
     retry_ns
         Time after which a client repeats a request.
     dies
@@ -304,6 +307,10 @@ class Consensus:
             if rank == 0:
                 tell(host, "lead")
             signs, quiet = 0, 0
+            # Growing timeouts, as failure detectors that are wrong only for some time have them: Chandra and Toueg,
+            # JACM 43(2), 1996.
+            patience = self.patience + 4 * (rank - 1) % (4 * self.size)
+            most = _PATIENCE_GROWTH * patience
             while host.now_ps < self.until_ns * 1000:
                 yield host.sleep(f"{self.tick_ns} ns")
                 if dies is not None and host.now_ps >= dies * 1000:
@@ -314,9 +321,9 @@ class Consensus:
                     tell(host, "tick")
                 quiet = quiet + 1 if status.role == "follower" and status.signs == signs else 0
                 signs = status.signs
-                if quiet >= self.patience + 4 * (rank - 1) % (4 * self.size):
+                if quiet >= patience:
                     tell(host, "lead")
-                    quiet = 0
+                    quiet, patience = 0, min(2 * patience, most)
 
         return program
 
