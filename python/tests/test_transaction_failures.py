@@ -20,7 +20,7 @@ NUMBER = 1 << 20 | 99  # of a transaction whose client dies
 
 
 def run(program: Callable[[Coordinator], Steps], **settings: int) -> list[dict[int, int]]:
-    """What `recover` finds for two participants after a client's program."""
+    """The records that `recover` finds for two participants, after a client's program."""
     participant = Participant(records=4, log_entries=4)
     net = spinet.Network(transaction.network(participant, 2, 1), limit="20 ms")
 
@@ -45,7 +45,7 @@ def refuse_new_values(_: object) -> dict[transaction.Record, int]:
         ([A, B], refuse_new_values, "no new values"),
         ([A, B], lambda _: {(0, 3): 1}, "has locked only"),
         ([A, (1, 9)], dict, "participant 1: malformed"),
-        ([A, (2, 0)], dict, "participant 2: lost"),  # the client's own node, which is no participant
+        ([A, (2, 0)], dict, "participant 2: lost"),  # the client's own node, which is not a participant
     ],
 )
 def test_a_failed_transaction_releases_its_locks(
