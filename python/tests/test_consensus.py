@@ -200,7 +200,6 @@ def test_a_network_of_replicas_answers_all_requests(size: int, faults: str | Non
     link = {"rate": "100G", "delay": "300 ns"} | ({"faults": faults, "faults_back": faults} if faults else {})
     result = service.network(link=link).run()
     assert result.ended == "complete"
-    assert result.summary["time"]["simulated_ns"] < 700_000  # timers of the cards go on for seconds
     alive = [rank for rank in range(size) if rank not in dies]
     logs = [service.log(result, rank) for rank in range(size)]
     longest = logs[alive[0]]

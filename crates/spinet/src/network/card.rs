@@ -259,12 +259,7 @@ impl NetworkCard {
         if let Some(look) = self.look {
             return look;
         }
-        let mut after = self.next.unwrap_or(self.now).max(self.now);
-        // The next event may be a timer far away, for example of a message that nobody will complete.
-        let settled = self.moved_at + SETTLE_TIME;
-        if self.sum.is_done() && settled > self.now {
-            after = after.min(settled);
-        }
+        let after = self.next.unwrap_or(self.now).max(self.now);
         let look = Time::from_fs((after.fs() / LOOK.fs() + 1).saturating_mul(LOOK.fs()));
         *self.look.insert(look.min(self.limit()))
     }
@@ -277,7 +272,8 @@ impl NetworkCard {
             None => {
                 let mut network = self.network.borrow_mut();
                 // The ledger is slow, and frames in flight matter only when all cards are done.
-                let in_flight = if sum.is_done() { network.ledger().unwrap_or_default().in_flight.frames } else { 0 };
+                let is_done = !sum.has_more && sum.inside == 0;
+                let in_flight = if is_done { network.ledger().unwrap_or_default().in_flight.frames } else { 0 };
                 (network.progress().next, in_flight)
             }
         };
@@ -311,7 +307,8 @@ impl NetworkCard {
         }
         let in_flight: u64 = all.iter().map(|status| status.in_flight).sum();
         let is_quiet = self.next.is_none();
-        if self.sum.is_done() && (is_quiet || self.now >= self.moved_at + SETTLE_TIME) && in_flight == 0 {
+        let is_done = !self.sum.has_more && self.sum.inside == 0;
+        if is_done && (is_quiet || self.now >= self.moved_at + SETTLE_TIME) && in_flight == 0 {
             let (finished, stuck) = self.take_schedule()?;
             self.finished.replace(finished);
             self.ended = Some(stuck.map_or(Ended::Complete, |text| Ended::Stalled(Some(text))));

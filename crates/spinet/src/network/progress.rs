@@ -34,11 +34,6 @@ pub struct Sum {
 }
 
 impl Sum {
-    /// True if nothing more is to come: all packets are finished, and sources and programs have ended.
-    pub fn is_done(&self) -> bool {
-        !self.has_more && self.inside == 0
-    }
-
     /// The sum of both.
     pub fn and(self, other: Sum) -> Sum {
         Sum {
