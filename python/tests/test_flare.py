@@ -296,21 +296,6 @@ def test_sparse_vectors_have_exact_sums(hosts: int, leaves: int, dtype: str, rat
         assert result is not None and result.tolist() == wanted
 
 
-def test_a_sparse_block_with_more_packets_than_the_header_counts_has_no_end() -> None:
-    """A leaf with 16 hosts: few of 16 * 3,404 elements find room in the table, and 164 of the others fill a packet."""
-    flare = SparseFlare(hosts=32, leaves=2, elements=148 * 23, ratio=23, storage="hash", packets=21)
-    memory = flare.host_memory(np.ones(flare.elements, "<i4"))
-    frames = []
-    for child in range(16):
-        for at in range(0, flare.packets * sparse.SLOT_BYTES, sparse.SLOT_BYTES):
-            slot = bytearray(memory[at : at + 12 + 984])
-            slot[11] = child
-            frames.append(headers(flare.peers[child], flare.root, WIRE["FLARE_UP"], bytes(slot)))
-    card = Card(flare.switch(0))
-    sent = [frame for at in range(0, len(frames), 8) for frame in card.process(frames[at : at + 8])]
-    assert len(sent) == 255 and {frame[WIRE["FLARE_HEAD_AT"] + 10] for frame in sent} == {0}
-
-
 def test_a_full_table_spills_and_sums_stay_exact() -> None:
     """Eight children with about 148 elements each, in a table of 256 entries and a stash of 164."""
     flare = SparseFlare(hosts=8, elements=148 * 64, ratio=64, storage="hash", packets=2)

@@ -22,7 +22,6 @@
 #endif
 
 #define SPARSE_DATA_BYTES 984 /* most bytes of a packet behind the header */
-#define SPARSE_MAX_PACKETS 255 /* of a sender for a block */
 #define SPARSE_SLOT_BYTES 1024 /* place of a packet in host memory, from its header on */
 #define SPARSE_FRAME_BYTES 1088
 

@@ -54,16 +54,9 @@ static void send_down(const flare_switch_t *tree, uint8_t *frame, uint32_t size,
     }
 }
 
-/*
- * Sends the elements in the frame, to the parent or, from the root, to the hosts. A block with more packets than `split`
- * can count stays without its last packet, and so without a result.
- */
+/* Sends the elements in the frame, to the parent or, from the root, to the hosts. */
 static void emit(work_t *work, bool is_last)
 {
-    if (work->block->sent == SPARSE_MAX_PACKETS) {
-        work->elements = 0;
-        return;
-    }
     uint8_t *data = work->frame + FLARE_DATA_AT;
     const uint32_t n = work->elements, places = sparse_places_bytes(n);
     if (n % 2 != 0) {
