@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datatypes: packing against an expansion byte by byte, and messages through the card."""
+"""Datatypes: packing is compared with a list of all bytes, and messages pass through the card."""
 
 from __future__ import annotations
 

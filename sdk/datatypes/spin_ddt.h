@@ -126,9 +126,9 @@ static inline spin_ddt_count_t *spin_ddt_counts(const task_t *task, uint32_t clu
 }
 
 /*
- * The mark of a position in a message: a hash. If each byte was processed once, the marks of all places where parts meet
- * cancel, and the sum is that of the message's two ends, whatever the parts are. Otherwise the sum differs, except by chance
- * once in 2^32 times. The mark of 0 is 0.
+ * The mark of a position in a message: a hash of it. The mark of 0 is 0. A part adds the mark of its end and subtracts the
+ * mark of its start. If each byte was processed once, only the mark of the message's end is left. Otherwise the sum is
+ * another one, except by chance, once in 2^32 times.
  */
 static inline uint32_t spin_ddt_mark(uint32_t at)
 {

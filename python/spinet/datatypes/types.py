@@ -410,7 +410,7 @@ def _listable(what: str, number: int) -> None:
 
 
 def limited(made: Datatype) -> Datatype:
-    """`made`, whose size and bounds the card must be able to hold.
+    """Return `made`, if the card can hold its size and bounds.
 
     Raises
     ------

@@ -271,7 +271,7 @@ class Coordinator(client.Client):
         return dict(zip(requests, answers, strict=True))
 
     def _ask(self, requests: Mapping[int, tuple[int, bytes]]) -> Steps:
-        """The same, if no participant refuses its request or does not reply."""
+        """As `_send`, but an error if a participant refuses its request or does not reply."""
         answers: dict[int, Answer] = yield from self._send(requests)
         for node, answer in answers.items():
             if _status(answer) not in ("ok", "conflict", "full"):

@@ -95,7 +95,7 @@ impl HandlerCard {
         (part > 0).then(|| format!("{packets} went to the host the ordinary way: {why}"))
     }
 
-    /// Number of packets that stay in message queues, by a mistake of the RTL.
+    /// The packets that stay in message queues, by a mistake of the RTL.
     fn kept(&self) -> Option<String> {
         let may_stay = self.is_quiet && self.checked.nic.rtl_mistakes.reused_queues_keep_packets;
         let held = may_stay.then(|| self.counters().get("nic.scheduler.packets_held").copied())?.unwrap_or(0);
@@ -105,8 +105,8 @@ impl HandlerCard {
             _ => format!("{} packets stay", grouped(held)),
         };
         Some(format!(
-            "{packets} in the message queues: there a packet that comes when the last handlers of a message run waits for the queue's next \
-             message (rtl_mistakes.reused_queues_keep_packets)"
+            "{packets} in the message queues: a packet that arrives while the last handlers of a message run stays until the queue gets its \
+             next message (rtl_mistakes.reused_queues_keep_packets)"
         ))
     }
 
